@@ -1,0 +1,32 @@
+//! The ayatori API and its rules, as pure code: no I/O, no clock, no randomness, no async.
+//!
+//! - the four kinds as users write them ([`job`], [`job_class`], [`parameters`]), with the CEL rules beside the fields
+//!   that they guard, and the CustomResourceDefinitions made from them ([`definitions`]);
+//! - the vocabulary: [`names`], [`conditions`], [`quantity`];
+//! - the ten derived states of a Job ([`state`]);
+//! - the rules that the webhook and the controller share ([`rules`]).
+
+#![expect(unreachable_pub, reason = "the schema derive copies each public type into a function of its own")]
+
+mod cel;
+pub mod conditions;
+pub mod definitions;
+pub mod job;
+pub mod job_class;
+pub mod names;
+pub mod parameters;
+pub mod quantity;
+pub mod resources;
+pub mod rules;
+pub mod state;
+
+pub use conditions::{Condition, ConditionStatus};
+pub use job::{Job, JobSpec, JobStatus};
+pub use job_class::{JobClass, JobClassSpec, JobClassStatus};
+pub use parameters::{
+    KubernetesExecutionParameters, KubernetesExecutionParametersSpec, OpenSandboxExecutionParameters,
+    OpenSandboxExecutionParametersSpec,
+};
+pub use quantity::Quantity;
+pub use resources::{ResourceList, ResourceRequirements};
+pub use state::JobState;

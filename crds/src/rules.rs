@@ -1,0 +1,13 @@
+//! The rules that the webhook and the controller share (spec sections 3 and 4, B10): pure functions that return every
+//! fault that they find.
+
+pub mod class_policy;
+pub mod default_class;
+pub mod field_error;
+pub mod image;
+pub mod namespace;
+pub mod resources;
+pub mod task;
+pub mod unchanged;
+
+pub use field_error::{FieldError, FieldErrorKind};
