@@ -1,0 +1,142 @@
+//! The backend contract: what the domain may ask of whatever runs an execution, in backend-free words.
+//!
+//! An adapter keeps five promises (architecture: *Safety never rests on the leader lease*):
+//! 1. [`Request::Prepare`] makes something that cannot run by itself, under a name made from the Job's UID;
+//! 2. only [`Request::Release`] starts it; it tests the identifier that was recorded, and repeating it is harmless;
+//! 3. an [`Observation`] says only what the backend showed; it never guesses;
+//! 4. [`Request::Stop`] can be repeated, and its end is proven by an observation, not by its answer;
+//! 5. nothing that is not ours is ever adopted, changed or deleted ([`Observation::Foreign`]).
+
+use ayatori_crds::{Job, job_class::ParametersReference};
+use futures::future::BoxFuture;
+use jiff::Timestamp;
+
+use crate::call::CallError;
+
+pub mod kubernetes;
+
+/// What stands on the backend for one Job UID.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Observation {
+    /// Nothing.
+    Absent,
+    /// Something that is not ours stands under the execution's name (spec D5).
+    Foreign,
+    /// The execution.
+    Present(Execution),
+}
+
+/// An execution as the backend shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Execution {
+    /// The backend's own identifier: what is recorded as a reference.
+    pub id: String,
+    /// How far it is.
+    pub phase: Phase,
+    /// It was asked to stop, and that cannot be undone.
+    pub stop_requested: bool,
+    /// Its deletion was asked for.
+    pub deletion_requested: bool,
+    /// It carries our finalizer.
+    pub protected: bool,
+}
+
+/// How far an execution is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// It exists and cannot run before it is released.
+    Prepared,
+    /// Released; the main process was not seen to start.
+    Waiting,
+    /// The main process runs.
+    Running {
+        /// When it started, by the backend's clock.
+        started_at: Timestamp,
+    },
+    /// The main process is over, or was never started and never will be: there is evidence for a verdict.
+    Ended(End),
+    /// It is proven that nothing runs any more, without a word on how the main process ended.
+    Stopped,
+    /// Nothing can be proven: neither that it runs nor that it is over.
+    Unknown {
+        /// What was seen, for people.
+        why: String,
+    },
+}
+
+/// Evidence of an end (spec section 6).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct End {
+    /// Whether the task succeeded.
+    pub success: bool,
+    /// The reason for the condition `Succeeded`.
+    pub reason: &'static str,
+    /// A sentence for people: no Secret values, no raw backend bodies.
+    pub message: String,
+    /// The exit code, where a real one was seen.
+    pub exit_code: Option<i32>,
+    /// When the main process started; None where it never did.
+    pub started_at: Option<Timestamp>,
+    /// When it ended.
+    pub finished_at: Option<Timestamp>,
+}
+
+/// What an adapter can be asked for. Each is one request to the backend.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// Make the execution, unable to run.
+    Prepare,
+    /// Let it run; tests the identifier.
+    Release {
+        /// The recorded identifier.
+        id: String,
+    },
+    /// Stop it for good, also where it was not released yet; tests the identifier.
+    Stop {
+        /// The recorded identifier.
+        id: String,
+    },
+    /// Delete it and what belongs to it; tests the identifier.
+    Delete {
+        /// The recorded identifier.
+        id: String,
+    },
+    /// Take our finalizer off it; tests the identifier.
+    Unprotect {
+        /// The recorded identifier.
+        id: String,
+    },
+}
+
+/// The settings object of an adapter, as the store shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Settings {
+    /// There is none of that name.
+    Missing,
+    /// It is there, with this UID.
+    Present {
+        /// Its UID.
+        uid: String,
+    },
+}
+
+/// An adapter.
+pub trait Backend: Send + Sync {
+    /// The word that stands in `status.execution.adapter`.
+    fn adapter(&self) -> &'static str;
+
+    /// The `type` of the reference that an identifier is recorded under (spec A9).
+    fn reference_type(&self) -> &'static str;
+
+    /// The settings object that a class names.
+    fn settings(&self, reference: &ParametersReference) -> Settings;
+
+    /// What the watches have shown. No request.
+    fn observe(&self, job: &Job) -> Observation;
+
+    /// What the backend says now, read live.
+    fn read<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, Result<Observation, CallError>>;
+
+    /// Sends one request. The answer, where it says something, replaces the observation.
+    fn send<'a>(&'a self, job: &'a Job, request: Request) -> BoxFuture<'a, Result<Observation, CallError>>;
+}

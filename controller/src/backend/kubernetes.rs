@@ -1,0 +1,9 @@
+//! The Kubernetes adapter: a native `batch/v1` Job in the same namespace (spec D3).
+
+mod client;
+pub mod objects;
+mod observe;
+pub mod render;
+mod verdict;
+
+pub use client::KubernetesBackend;

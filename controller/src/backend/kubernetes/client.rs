@@ -1,0 +1,201 @@
+//! The requests of the Kubernetes adapter. It decides nothing: every request was decided in `job::decide`.
+
+use ayatori_crds::{
+    Job,
+    job_class::ParametersReference,
+    names::{BACKEND_CLEANUP_FINALIZER, JOB_UID_LABEL},
+};
+use futures::future::BoxFuture;
+use k8s_openapi::api::batch::v1::Job as BatchJob;
+use kube::{
+    Api, Client, Resource,
+    api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions},
+    core::Request as HttpRequest,
+    runtime::reflector::ObjectRef,
+};
+use serde_json::{Value, json};
+
+use super::{
+    objects::{NativeJob, NativePod},
+    observe::{Wanted, observe},
+    render::{native_job, native_name},
+};
+use crate::{
+    backend::{Backend, Observation, Request, Settings},
+    call::{CallError, bounded, found},
+    job::view::recorded_id,
+    patch,
+    stores::Stores,
+};
+
+/// The reference type of a native Job's UID (spec A9).
+const REFERENCE_TYPE: &str = "Job";
+
+/// Pods that one live look reads at most: there is one, or something is very wrong.
+const POD_LIMIT: u32 = 8;
+
+/// Runs Jobs as native Jobs.
+pub struct KubernetesBackend {
+    client: Client,
+    stores: Stores,
+}
+
+impl std::fmt::Debug for KubernetesBackend {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("KubernetesBackend").finish_non_exhaustive()
+    }
+}
+
+impl KubernetesBackend {
+    /// The adapter. `client` reaches the cluster where native Jobs live; no safety rule rests on its being our own.
+    #[must_use]
+    pub fn new(client: Client, stores: Stores) -> Self {
+        Self { client, stores }
+    }
+
+    fn native_jobs(&self, job: &Job) -> Api<NativeJob> {
+        Api::namespaced(self.client.clone(), job.metadata.namespace.as_deref().unwrap_or_default())
+    }
+
+    fn seen(job: &Job, native: Option<&NativeJob>, pods: &[&NativePod]) -> Observation {
+        let wanted = Wanted {
+            job_uid: uid(job),
+            recorded: recorded_id(job, REFERENCE_TYPE),
+            started: job.status.as_ref().is_some_and(|status| status.start_time.is_some()),
+        };
+        observe(wanted, native, pods)
+    }
+
+    /// The watched pods beside a native Job that was just answered.
+    fn with_watched_pods(&self, job: &Job, native: Option<&NativeJob>) -> Observation {
+        let pods = self.stores.pods.of_job(uid(job));
+        let pods: Vec<&NativePod> = pods.iter().map(AsRef::as_ref).collect();
+        Self::seen(job, native, &pods)
+    }
+
+    async fn read_live(&self, job: &Job) -> Result<Observation, CallError> {
+        let native = found(bounded(self.native_jobs(job).get(&native_name(uid(job)))).await)?;
+        let pods: Api<NativePod> =
+            Api::namespaced(self.client.clone(), job.metadata.namespace.as_deref().unwrap_or_default());
+        let selected = ListParams::default().labels(&format!("{JOB_UID_LABEL}={}", uid(job))).limit(POD_LIMIT);
+        let pods = if native.is_some() { bounded(pods.list(&selected)).await?.items } else { vec![] };
+        Ok(Self::seen(job, native.as_ref(), &pods.iter().collect::<Vec<_>>()))
+    }
+
+    async fn carry_out(&self, job: &Job, request: Request) -> Result<Observation, CallError> {
+        match request {
+            Request::Prepare => self.prepare(job).await,
+            Request::Release { id } => self.set(job, &id, "/spec/suspend", json!(false)).await,
+            // 0, not 1: on a suspended native Job it makes a release that lands late harmless (spec F1).
+            Request::Stop { id } => self.set(job, &id, "/spec/activeDeadlineSeconds", json!(0)).await,
+            Request::Delete { id } => self.delete(job, id).await,
+            Request::Unprotect { id } => self.unprotect(job, &id).await,
+        }
+    }
+
+    async fn prepare(&self, job: &Job) -> Result<Observation, CallError> {
+        let Some(native) = self.rendered(job) else { return self.read_live(job).await };
+        let namespace = job.metadata.namespace.as_deref().unwrap_or_default();
+        let body = serde_json::to_vec(&native).map_err(kube::Error::SerdeError)?;
+        let request = HttpRequest::new(BatchJob::url_path(&(), Some(namespace)))
+            .create(&PostParams::default(), body)
+            .map_err(kube::Error::BuildRequest)?;
+        match bounded(self.client.request::<NativeJob>(request)).await {
+            Ok(native) => Ok(self.with_watched_pods(job, Some(&native))),
+            // An answer was lost, or a store lagged: whether it is ours is judged by what is there.
+            Err(CallError::AlreadyExists(_)) => self.read_live(job).await,
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The native Job to create; None where the settings went since they were looked at.
+    fn rendered(&self, job: &Job) -> Option<BatchJob> {
+        let status = job.status.as_ref()?;
+        let class = status.resolved_job_class.as_ref()?;
+        let parameters = self.stores.kubernetes_parameters.get(&ObjectRef::new(&class.parameters_ref.name))?;
+        if parameters.metadata.uid != class.parameters_ref.uid {
+            return None;
+        }
+        Some(native_job(job, status.effective_resources.as_ref()?, &class.name, &parameters.spec))
+    }
+
+    async fn set(&self, job: &Job, id: &str, path: &str, value: Value) -> Result<Observation, CallError> {
+        self.patch(job, patch::set_by_uid(id, path, value)).await
+    }
+
+    async fn patch(&self, job: &Job, operations: Value) -> Result<Observation, CallError> {
+        let operations = serde_json::from_value(operations).map_err(kube::Error::SerdeError)?;
+        let patch = Patch::<()>::Json(operations);
+        let call = self.native_jobs(job);
+        let name = native_name(uid(job));
+        let native = bounded(call.patch(&name, &PatchParams::default(), &patch)).await?;
+        Ok(self.with_watched_pods(job, Some(&native)))
+    }
+
+    async fn delete(&self, job: &Job, id: String) -> Result<Observation, CallError> {
+        // Background, said aloud: the default orphans the pods.
+        let parameters = DeleteParams {
+            preconditions: Some(Preconditions { uid: Some(id), resource_version: None }),
+            ..DeleteParams::background()
+        };
+        let name = native_name(uid(job));
+        // The answer holds the object where its deletion takes its time, a Status where it was gone at once.
+        let native =
+            found(bounded(self.native_jobs(job).delete(&name, &parameters)).await)?.and_then(|answer| answer.left());
+        Ok(self.with_watched_pods(job, native.as_ref()))
+    }
+
+    /// The patch names the place of the finalizer, so the object is read right before.
+    async fn unprotect(&self, job: &Job, id: &str) -> Result<Observation, CallError> {
+        let Some(native) = found(bounded(self.native_jobs(job).get(&native_name(uid(job)))).await)? else {
+            return Ok(Observation::Absent);
+        };
+        let ours = native.metadata.uid.as_deref() == Some(id);
+        let Some(operations) = patch::remove_finalizer(&native.metadata, BACKEND_CLEANUP_FINALIZER).filter(|_| ours)
+        else {
+            return Ok(self.with_watched_pods(job, Some(&native)));
+        };
+        found(self.patch(job, operations).await)?;
+        self.read_live(job).await
+    }
+}
+
+fn uid(job: &Job) -> &str {
+    job.metadata.uid.as_deref().unwrap_or_default()
+}
+
+impl Backend for KubernetesBackend {
+    fn adapter(&self) -> &'static str {
+        "kubernetes"
+    }
+
+    fn reference_type(&self) -> &'static str {
+        REFERENCE_TYPE
+    }
+
+    fn settings(&self, reference: &ParametersReference) -> Settings {
+        let uid = self
+            .stores
+            .kubernetes_parameters
+            .get(&ObjectRef::new(&reference.name))
+            .and_then(|p| p.metadata.uid.clone());
+        match uid {
+            Some(uid) if reference.uid.as_ref().is_none_or(|pinned| *pinned == uid) => Settings::Present { uid },
+            _ => Settings::Missing,
+        }
+    }
+
+    fn observe(&self, job: &Job) -> Observation {
+        let namespace = job.metadata.namespace.as_deref().unwrap_or_default();
+        let native = self.stores.native_jobs.get(&ObjectRef::new(&native_name(uid(job))).within(namespace));
+        self.with_watched_pods(job, native.as_deref())
+    }
+
+    fn read<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, Result<Observation, CallError>> {
+        Box::pin(self.read_live(job))
+    }
+
+    fn send<'a>(&'a self, job: &'a Job, request: Request) -> BoxFuture<'a, Result<Observation, CallError>> {
+        Box::pin(self.carry_out(job, request))
+    }
+}

@@ -1,0 +1,140 @@
+//! Native Jobs and pods with only the fields that the adapter reads: the rest is dropped while decoding.
+
+use k8s_openapi::{
+    api::{batch::v1::Job as BatchJob, core::v1::Pod as CorePod},
+    apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time},
+};
+use kube::Resource;
+use serde::{Deserialize, Serialize};
+
+/// A native Job.
+#[derive(Resource, Serialize, Deserialize, Clone, Debug, Default)]
+#[resource(inherit = BatchJob)]
+pub struct NativeJob {
+    /// Name, UID, owners, finalizers, labels.
+    pub metadata: ObjectMeta,
+    /// What was asked for.
+    #[serde(default)]
+    pub spec: NativeJobSpec,
+    /// What the native Job controller says.
+    #[serde(default)]
+    pub status: NativeJobStatus,
+}
+
+/// The part of a native Job's spec that we read.
+#[derive(Serialize, Deserialize, Clone, Debug, Default)]
+#[serde(rename_all = "camelCase")]
+pub struct NativeJobSpec {
+    /// Not released yet.
+    #[serde(default)]
+    pub suspend: bool,
+    /// 0 is our stop (spec F1).
+    pub active_deadline_seconds: Option<i64>,
+}
+
+/// The part of a native Job's status that we read.
+#[derive(Serialize, Deserialize, Clone, Debug, Default)]
+#[serde(rename_all = "camelCase")]
+pub struct NativeJobStatus {
+    /// `Complete`, `Failed`, …
+    #[serde(default)]
+    pub conditions: Vec<NativeCondition>,
+    /// Pods that are terminating and not over.
+    #[serde(default)]
+    pub terminating: Option<i32>,
+}
+
+/// A condition of a native Job or a pod.
+#[derive(Serialize, Deserialize, Clone, Debug, Default)]
+#[serde(rename_all = "camelCase")]
+pub struct NativeCondition {
+    /// Which one.
+    #[serde(rename = "type")]
+    pub type_: String,
+    /// `True`, `False` or `Unknown`.
+    pub status: String,
+    /// Why.
+    pub reason: Option<String>,
+}
+
+/// A pod of a native Job.
+#[derive(Resource, Serialize, Deserialize, Clone, Debug, Default)]
+#[resource(inherit = CorePod)]
+pub struct NativePod {
+    /// Name, owners, labels.
+    pub metadata: ObjectMeta,
+    /// What the kubelet says.
+    #[serde(default)]
+    pub status: NativePodStatus,
+}
+
+/// The part of a pod's status that we read.
+#[derive(Serialize, Deserialize, Clone, Debug, Default)]
+#[serde(rename_all = "camelCase")]
+pub struct NativePodStatus {
+    /// `Pending`, `Running`, `Succeeded`, `Failed`.
+    pub phase: Option<String>,
+    /// The kubelet's own word on a pod that it refused or evicted.
+    pub reason: Option<String>,
+    /// Details of it.
+    pub message: Option<String>,
+    /// `DisruptionTarget` and others.
+    #[serde(default)]
+    pub conditions: Vec<NativeCondition>,
+    /// One a container.
+    #[serde(default)]
+    pub container_statuses: Vec<ContainerStatus>,
+}
+
+/// A container of a pod.
+#[derive(Serialize, Deserialize, Clone, Debug, Default)]
+#[serde(rename_all = "camelCase")]
+pub struct ContainerStatus {
+    /// `task` is ours; others may be injected.
+    pub name: String,
+    /// The runtime's identifier; empty where the container never existed.
+    #[serde(rename = "containerID")]
+    pub container_id: Option<String>,
+    /// Waiting, running or terminated.
+    #[serde(default)]
+    pub state: ContainerState,
+}
+
+/// What a container is doing: at most one of the three.
+#[derive(Serialize, Deserialize, Clone, Debug, Default)]
+pub struct ContainerState {
+    /// It runs.
+    pub running: Option<Running>,
+    /// It is over.
+    pub terminated: Option<Terminated>,
+}
+
+/// A running container.
+#[derive(Serialize, Deserialize, Clone, Debug)]
+#[serde(rename_all = "camelCase")]
+pub struct Running {
+    /// Since when.
+    pub started_at: Option<Time>,
+}
+
+/// A container that is over.
+#[derive(Serialize, Deserialize, Clone, Debug, Default)]
+#[serde(rename_all = "camelCase")]
+pub struct Terminated {
+    /// Its exit code; synthetic for some reasons.
+    pub exit_code: i32,
+    /// `Completed`, `Error`, `OOMKilled`, `StartError`, `Unknown`, `ContainerStatusUnknown` …
+    pub reason: Option<String>,
+    /// The runtime's message.
+    pub message: Option<String>,
+    /// When it started; 1970 where it never did.
+    pub started_at: Option<Time>,
+    /// When it ended.
+    pub finished_at: Option<Time>,
+}
+
+/// Whether that condition is True.
+#[must_use]
+pub fn condition_is_true<'a>(conditions: &'a [NativeCondition], type_: &str) -> Option<&'a NativeCondition> {
+    conditions.iter().find(|condition| condition.type_ == type_ && condition.status == "True")
+}

@@ -1,0 +1,132 @@
+//! What a native Job and its pods show: pure, from the objects to an [`Observation`].
+
+use ayatori_crds::{
+    conditions::reason,
+    names::{BACKEND_CLEANUP_FINALIZER, JOB_UID_LABEL},
+};
+use jiff::Timestamp;
+
+use super::{
+    objects::{NativeJob, NativePod, condition_is_true},
+    render::CONTAINER,
+    verdict,
+};
+use crate::backend::{End, Execution, Observation, Phase};
+
+/// What the adapter knows of the Job whose execution it looks for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wanted<'a> {
+    /// The Job's UID.
+    pub(super) job_uid: &'a str,
+    /// The native Job's UID, once it is recorded.
+    pub(super) recorded: Option<&'a str>,
+    /// Whether the task was seen to run before.
+    pub(super) started: bool,
+}
+
+/// Reads the native Job that stands under the execution's name, and the pods that carry the Job's UID.
+pub(super) fn observe(wanted: Wanted<'_>, native: Option<&NativeJob>, pods: &[&NativePod]) -> Observation {
+    let Some(native) = native else { return Observation::Absent };
+    let Some(uid) = native.metadata.uid.as_deref() else { return Observation::Absent };
+    match wanted.recorded {
+        Some(recorded) if recorded == uid => {}
+        // Ours is gone; what stands there now has nothing to do with this Job any more (spec D5).
+        Some(_) => return Observation::Absent,
+        None if is_ours(native, wanted.job_uid) => {}
+        None => return Observation::Foreign,
+    }
+    let mut pods: Vec<&NativePod> = pods.iter().copied().filter(|pod| is_owned_by(pod, uid)).collect();
+    pods.sort_by(|a, b| a.metadata.creation_timestamp.cmp(&b.metadata.creation_timestamp));
+    let finalizers = native.metadata.finalizers.as_deref().unwrap_or_default();
+    Observation::Present(Execution {
+        id: uid.to_owned(),
+        phase: phase(wanted, native, pods.first().copied()),
+        stop_requested: native.spec.active_deadline_seconds == Some(0),
+        deletion_requested: native.metadata.deletion_timestamp.is_some(),
+        protected: finalizers.iter().any(|finalizer| finalizer == BACKEND_CLEANUP_FINALIZER),
+    })
+}
+
+/// Before its UID is recorded, ours is the one with our UID label *and* our owner reference (spec D5).
+fn is_ours(native: &NativeJob, job_uid: &str) -> bool {
+    let label = native.metadata.labels.as_ref().and_then(|labels| labels.get(JOB_UID_LABEL));
+    let owned = native.metadata.owner_references.iter().flatten().any(|owner| owner.uid == job_uid);
+    owned && label.is_some_and(|uid| uid == job_uid)
+}
+
+fn is_owned_by(pod: &NativePod, native_uid: &str) -> bool {
+    pod.metadata.owner_references.iter().flatten().any(|owner| owner.uid == native_uid)
+}
+
+fn phase(wanted: Wanted<'_>, native: &NativeJob, pod: Option<&NativePod>) -> Phase {
+    let conditions = &native.status.conditions;
+    let failed = condition_is_true(conditions, "Failed");
+    if let Some(pod) = pod {
+        match of_pod(pod) {
+            Some(phase) => return phase,
+            // Neither a pod phase nor the native Job's word proves anything about a container that is not terminated.
+            None if pod.status.phase.as_deref() == Some("Failed") => {
+                return if stop_is_proven(native) {
+                    Phase::Stopped
+                } else {
+                    Phase::Unknown { why: "its pod failed, but nothing says how its container ended".into() }
+                };
+            }
+            None if failed.is_none() => return Phase::Waiting,
+            None => {}
+        }
+    }
+    if condition_is_true(conditions, "Complete").is_some() {
+        return Phase::Ended(counted_success());
+    }
+    if stop_is_proven(native) {
+        return Phase::Stopped;
+    }
+    match failed {
+        Some(condition) => {
+            let word = condition.reason.as_deref().unwrap_or("no reason");
+            Phase::Unknown { why: format!("the native Job failed ({word}), but no container says how the task ended") }
+        }
+        None if native.spec.suspend => Phase::Prepared,
+        None if wanted.started => {
+            Phase::Unknown { why: "its pod is gone; it cannot be proven how the task ended".into() }
+        }
+        None => Phase::Waiting,
+    }
+}
+
+/// What the task's own container shows; None while it shows nothing.
+fn of_pod(pod: &NativePod) -> Option<Phase> {
+    let container = pod.status.container_statuses.iter().find(|container| container.name == CONTAINER);
+    let Some(container) = container else { return verdict::of_refused_pod(pod).map(Phase::Ended) };
+    if let Some(terminated) = &container.state.terminated {
+        return Some(Phase::Ended(verdict::of_container(pod, container, terminated)));
+    }
+    if pod.status.phase.as_deref() == Some("Failed") {
+        return None;
+    }
+    let started_at = container.state.running.as_ref()?.started_at.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0);
+    Some(Phase::Running { started_at })
+}
+
+/// Failed/DeadlineExceeded with no pod terminating proves that nothing runs (spec F1).
+fn stop_is_proven(native: &NativeJob) -> bool {
+    let failed = condition_is_true(&native.status.conditions, "Failed");
+    failed.is_some_and(|condition| condition.reason.as_deref() == Some("DeadlineExceeded"))
+        && native.status.terminating.unwrap_or_default() == 0
+}
+
+/// The native Job counted a pod that succeeded, but the pod was gone before it was seen to end.
+fn counted_success() -> End {
+    End {
+        success: true,
+        reason: reason::COMPLETED,
+        message: "the native Job counted a pod that succeeded; the pod was gone before its exit code was seen".into(),
+        exit_code: None,
+        started_at: None,
+        finished_at: None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,158 @@
+//! What a terminated container proves (spec section 6; `docs/contract.md`): the table of evidence, row by row.
+
+use ayatori_crds::conditions::reason;
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use super::objects::{ContainerStatus, NativePod, Terminated, condition_is_true};
+use crate::backend::End;
+
+/// Longest message of a kubelet or runtime that we repeat, in characters.
+const REPEATED_MESSAGE_LIMIT: usize = 256;
+
+/// The end that a terminated task container shows.
+pub(super) fn of_container(pod: &NativePod, container: &ContainerStatus, terminated: &Terminated) -> End {
+    let started_at = real(terminated.started_at.as_ref());
+    let word = terminated.reason.as_deref().unwrap_or_default();
+    let end = |success, reason, message: String, exit_code, started_at| End {
+        success,
+        reason,
+        message,
+        exit_code,
+        started_at,
+        finished_at: real(terminated.finished_at.as_ref()),
+    };
+    let code = terminated.exit_code;
+    match word {
+        // The runtime could not start it: the code is synthetic and the start time is that of 1970.
+        "StartError" | "ContainerCannotRun" => {
+            let message = terminated.message.as_deref().unwrap_or("the runtime could not start the task");
+            end(false, reason::START_FAILED, cut(message), None, None)
+        }
+        "ContainerStatusUnknown" if container.container_id.as_deref().unwrap_or_default().is_empty() => {
+            end(false, reason::REJECTED, "its container was never made".into(), None, None)
+        }
+        "ContainerStatusUnknown" | "Unknown" => {
+            let message = "the task is over, but the node lost its exit code; its result cannot be known";
+            end(false, reason::RESULT_LOST, message.into(), None, started_at)
+        }
+        _ if code == 0 => end(true, reason::COMPLETED, "the task exited with code 0".into(), Some(0), started_at),
+        "OOMKilled" if code == 137 => {
+            end(false, reason::OUT_OF_MEMORY, "the task used more memory than its limit".into(), Some(code), started_at)
+        }
+        _ => {
+            let (reason, by) = disruption(pod).unwrap_or((reason::PROCESS_FAILED, ""));
+            end(false, reason, format!("the task exited with code {code}{by}"), Some(code), started_at)
+        }
+    }
+}
+
+/// Who ended the pod, if somebody did.
+fn disruption(pod: &NativePod) -> Option<(&'static str, &'static str)> {
+    match pod.status.reason.as_deref() {
+        Some("Evicted") => return Some((reason::EVICTED, " after the kubelet evicted it")),
+        Some("Terminated" | "NodeShutdown") => return Some((reason::NODE_SHUTDOWN, " as its node was shut down")),
+        Some("Preempting") => return Some((reason::PREEMPTED, " after it was preempted")),
+        _ => {}
+    }
+    let target = condition_is_true(&pod.status.conditions, "DisruptionTarget")?;
+    match target.reason.as_deref() {
+        Some("EvictionByEvictionAPI" | "DeletionByTaintManager") => {
+            Some((reason::DRAINED, " after it was evicted through the API"))
+        }
+        Some("PreemptionByScheduler") => Some((reason::PREEMPTED, " after the scheduler preempted it")),
+        Some("TerminationByKubelet") => Some((reason::NODE_SHUTDOWN, " as its node ended it")),
+        _ => None,
+    }
+}
+
+/// A pod that failed by the kubelet's own word and never had a container: nothing ran.
+pub(super) fn of_refused_pod(pod: &NativePod) -> Option<End> {
+    let refused = pod.status.phase.as_deref() == Some("Failed") && pod.status.container_statuses.is_empty();
+    let word = pod.status.reason.as_deref().filter(|word| refused && !word.is_empty())?;
+    let detail = pod.status.message.as_deref().unwrap_or_default();
+    Some(End {
+        success: false,
+        reason: reason::REJECTED,
+        message: cut(&format!("the node refused it: {word}: {detail}")),
+        exit_code: None,
+        started_at: None,
+        finished_at: None,
+    })
+}
+
+/// A time that means something: runtimes say 1970 for "never".
+fn real(time: Option<&Time>) -> Option<Timestamp> {
+    time.map(|time| time.0).filter(|time| time.as_second() > 0)
+}
+
+fn cut(text: &str) -> String {
+    let clean = text.chars().map(|c| if c.is_control() { ' ' } else { c });
+    clean.take(REPEATED_MESSAGE_LIMIT).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn judged(pod: Value, terminated: Value) -> (bool, &'static str, Option<i32>, bool) {
+        let pod: NativePod = serde_json::from_value(json!({"metadata": {}, "status": pod})).unwrap();
+        let container = ContainerStatus { container_id: Some("containerd://1".into()), ..ContainerStatus::default() };
+        let terminated: Terminated = serde_json::from_value(terminated).unwrap();
+        let end = of_container(&pod, &container, &terminated);
+        (end.success, end.reason, end.exit_code, end.started_at.is_some())
+    }
+
+    fn ended(code: i32, reason: &str) -> Value {
+        json!({"exitCode": code, "reason": reason, "startedAt": "2026-01-01T00:00:00Z", "finishedAt": "2026-01-01T00:00:09Z"})
+    }
+
+    #[test]
+    fn each_row_of_the_table_of_evidence() {
+        let target =
+            |reason: &str| json!({"conditions": [{"type": "DisruptionTarget", "status": "True", "reason": reason}]});
+        let none = || json!({});
+        for (pod, terminated, expected) in [
+            (none(), ended(0, "Completed"), (true, "Completed", Some(0), true)),
+            (none(), ended(3, "Error"), (false, "ProcessFailed", Some(3), true)),
+            (none(), ended(137, "OOMKilled"), (false, "OutOfMemory", Some(137), true)),
+            // Seen in the field: the runtime's counter says OOM of a task that ended otherwise.
+            (none(), ended(143, "OOMKilled"), (false, "ProcessFailed", Some(143), true)),
+            (none(), ended(0, "OOMKilled"), (true, "Completed", Some(0), true)),
+            (json!({"reason": "Evicted"}), ended(137, "Error"), (false, "Evicted", Some(137), true)),
+            (target("EvictionByEvictionAPI"), ended(143, "Error"), (false, "Drained", Some(143), true)),
+            (target("PreemptionByScheduler"), ended(137, "Error"), (false, "Preempted", Some(137), true)),
+            (target("TerminationByKubelet"), ended(137, "Error"), (false, "NodeShutdown", Some(137), true)),
+            // A task that exits 0 after somebody else's SIGTERM has succeeded.
+            (target("EvictionByEvictionAPI"), ended(0, "Completed"), (true, "Completed", Some(0), true)),
+            (none(), ended(255, "Unknown"), (false, "ResultLost", None, true)),
+            (none(), ended(137, "ContainerStatusUnknown"), (false, "ResultLost", None, true)),
+            (
+                none(),
+                json!({"exitCode": 128, "reason": "StartError", "startedAt": "1970-01-01T00:00:00Z", "message": "no such file"}),
+                (false, "StartFailed", None, false),
+            ),
+        ] {
+            assert_eq!(judged(pod, terminated.clone()), expected, "{terminated}");
+        }
+    }
+
+    #[test]
+    fn a_container_that_was_never_made_ran_nothing() {
+        let terminated =
+            Terminated { exit_code: 137, reason: Some("ContainerStatusUnknown".into()), ..Default::default() };
+        let end = of_container(&NativePod::default(), &ContainerStatus::default(), &terminated);
+        assert_eq!((end.reason, end.exit_code, end.started_at), ("Rejected", None, None));
+    }
+
+    #[test]
+    fn a_pod_that_the_kubelet_refused_is_told_from_one_that_lost_its_node() {
+        let pod = |status: Value| serde_json::from_value(json!({"metadata": {}, "status": status})).unwrap();
+        let refused: NativePod = pod(json!({"phase": "Failed", "reason": "OutOfcpu", "message": "no\nCPU left"}));
+        assert_eq!(of_refused_pod(&refused).unwrap().message, "the node refused it: OutOfcpu: no CPU left");
+        let lost: NativePod = pod(json!({"phase": "Failed"}));
+        assert_eq!(of_refused_pod(&lost), None, "PodGC says Failed without a reason of the kubelet");
+    }
+}

@@ -1,0 +1,66 @@
+//! One bounded call to the API server, and what its failure means.
+
+use std::{future::Future, time::Duration};
+
+use kube::core::Status;
+
+/// Longest time that one call may take. The API server ends its own calls after 60 s; a reconcile is decided afresh
+/// after any failure, so waiting longer than this only holds a worker.
+pub const CALL_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Why a call failed. Whether it was carried out is unknown for [`CallError::Timeout`] and [`CallError::Other`].
+#[derive(Debug, thiserror::Error)]
+pub enum CallError {
+    /// The object changed since it was seen (409).
+    #[error("the object changed meanwhile: {0}")]
+    Conflict(String),
+    /// There is already one (409).
+    #[error("it exists already: {0}")]
+    AlreadyExists(String),
+    /// It is not there (404).
+    #[error("not found: {0}")]
+    NotFound(String),
+    /// The request was refused as it stood (403, 422).
+    #[error("refused by the API server: {0}")]
+    Refused(String),
+    /// No answer within [`CALL_TIMEOUT`].
+    #[error("no answer within {} s", CALL_TIMEOUT.as_secs())]
+    Timeout,
+    /// Anything else.
+    #[error(transparent)]
+    Other(kube::Error),
+}
+
+impl From<kube::Error> for CallError {
+    fn from(error: kube::Error) -> Self {
+        let kube::Error::Api(status) = &error else { return Self::Other(error) };
+        let Status { message, code, reason, .. } = status.as_ref();
+        match (code, reason.as_str()) {
+            (409, "AlreadyExists") => Self::AlreadyExists(message.clone()),
+            (409, _) => Self::Conflict(message.clone()),
+            (404, _) => Self::NotFound(message.clone()),
+            (403 | 422, _) => Self::Refused(message.clone()),
+            _ => Self::Other(error),
+        }
+    }
+}
+
+/// Waits for the answer of one call, at most [`CALL_TIMEOUT`].
+///
+/// # Errors
+/// The call's own failure, classified; [`CallError::Timeout`].
+pub async fn bounded<T>(call: impl Future<Output = Result<T, kube::Error>>) -> Result<T, CallError> {
+    tokio::time::timeout(CALL_TIMEOUT, call).await.map_err(|_| CallError::Timeout)?.map_err(CallError::from)
+}
+
+/// `None` instead of "not found".
+///
+/// # Errors
+/// Every other failure.
+pub fn found<T>(result: Result<T, CallError>) -> Result<Option<T>, CallError> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(CallError::NotFound(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,117 @@
+//! The status after a step, as values. A status is built on the present one, so that nothing is ever dropped from it.
+
+use ayatori_crds::{
+    ConditionStatus, Job, JobStatus,
+    conditions::{self, ACCEPTED, SCHEDULED, STOPPING, SUCCEEDED, Wanted, reason},
+    job::{Execution, JobResult, Reference},
+};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use super::accept::{Accepted, Refusal};
+use crate::backend::End;
+
+/// A status that is being written.
+#[derive(Debug, Clone)]
+pub(super) struct Draft {
+    status: JobStatus,
+    generation: Option<i64>,
+    created: Timestamp,
+    now: Timestamp,
+}
+
+impl Draft {
+    /// Starts from what stands in the Job.
+    pub(super) fn of(job: &Job, now: Timestamp) -> Self {
+        let mut status = job.status.clone().unwrap_or_default();
+        status.observed_generation = job.metadata.generation;
+        let created = job.metadata.creation_timestamp.as_ref().map_or(now, |time| time.0);
+        Self { status, generation: job.metadata.generation, created, now }
+    }
+
+    /// The finished status; None where the Job has it already, so that an idle Job costs no write (I12).
+    pub(super) fn changed(self, job: &Job) -> Option<JobStatus> {
+        (job.status.as_ref() != Some(&self.status)).then_some(self.status)
+    }
+
+    fn condition(mut self, type_: &str, status: ConditionStatus, reason: &str, message: impl Into<String>) -> Self {
+        let wanted = Wanted { type_, status, reason, message: message.into() };
+        conditions::set(&mut self.status.conditions, wanted, self.generation, self.now);
+        self
+    }
+
+    /// Not accepted (yet).
+    pub(super) fn refused(self, refusal: &Refusal) -> Self {
+        self.condition(ACCEPTED, ConditionStatus::False, refusal.reason, refusal.message.as_str())
+            .undecided(reason::PENDING, "waiting to be accepted")
+    }
+
+    /// Accepted, with what is pinned by it and the adapter that will run it (spec C2, D2), in one write.
+    pub(super) fn accepted(mut self, accepted: Accepted, adapter: &str) -> Self {
+        let message = format!("accepted with JobClass {:?}", accepted.class.name);
+        self.status.resolved_job_class = Some(accepted.class);
+        self.status.effective_resources = Some(accepted.resources);
+        self.status.execution = Some(Execution { adapter: adapter.to_owned(), references: vec![] });
+        self.condition(ACCEPTED, ConditionStatus::True, reason::VALID, message)
+            .undecided(reason::SCHEDULING, "its execution is being created")
+    }
+
+    /// Accepted, but it cannot be scheduled now.
+    pub(super) fn unschedulable(self, reason: &str, message: &str) -> Self {
+        self.condition(SCHEDULED, ConditionStatus::False, reason, message).undecided(reason::SCHEDULING, message)
+    }
+
+    /// The execution exists: its identifier is recorded with `Scheduled=True` in one write (spec A9, D3).
+    pub(super) fn scheduled(mut self, reference_type: &str, id: &str) -> Self {
+        let references = self.status.execution.get_or_insert_default();
+        references.references.push(Reference { type_: reference_type.to_owned(), id: id.to_owned() });
+        self.condition(SCHEDULED, ConditionStatus::True, reason::BACKEND_CREATED, "its execution exists")
+            .undecided(reason::SCHEDULING, "waiting for the task to start")
+    }
+
+    /// Not over. The condition is never absent once the controller has seen the Job (spec C4).
+    pub(super) fn undecided(self, reason: &str, message: &str) -> Self {
+        self.condition(SUCCEEDED, ConditionStatus::Unknown, reason, message)
+    }
+
+    /// When the main process started; the first word stays (I3). Clamped to [creation, now] (spec section 6).
+    pub(super) fn started(mut self, started_at: Timestamp) -> Self {
+        if self.status.start_time.is_none() {
+            let clamped = started_at.min(self.now).max(self.created);
+            self.status.start_time = Some(whole_seconds(clamped));
+        }
+        self
+    }
+
+    /// Why we stop it, before the stop is sent (spec A10); the first cause stays.
+    pub(super) fn stopping(self, cause: &str, message: &str) -> Self {
+        if conditions::find(&self.status.conditions, STOPPING).is_some() {
+            return self;
+        }
+        self.condition(STOPPING, ConditionStatus::True, cause, message)
+    }
+
+    /// Over, by the evidence.
+    pub(super) fn ended(self, end: &End) -> Self {
+        let draft = match end.started_at {
+            Some(started_at) => self.started(started_at),
+            None => self,
+        };
+        draft.over(end.success, end.reason, &end.message, end.exit_code)
+    }
+
+    /// Over: the one terminal write.
+    pub(super) fn over(mut self, success: bool, reason: &str, message: &str, exit_code: Option<i32>) -> Self {
+        let now = whole_seconds(self.now);
+        let completion = self.status.start_time.clone().map_or(now.clone(), |start| start.max(now));
+        self.status.completion_time = Some(completion);
+        self.status.result = Some(JobResult { exit_code, reason: Some(reason.to_owned()) });
+        let status = if success { ConditionStatus::True } else { ConditionStatus::False };
+        self.condition(SUCCEEDED, status, reason, message)
+    }
+}
+
+/// `metav1.Time` carries whole seconds.
+fn whole_seconds(time: Timestamp) -> Time {
+    Time(Timestamp::from_second(time.as_second()).unwrap_or(time))
+}

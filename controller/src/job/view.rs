@@ -1,0 +1,58 @@
+//! What is seen of a Job and around it when its next step is decided.
+
+use std::collections::BTreeMap;
+
+use ayatori_crds::{Job, JobClass};
+
+use crate::backend::{Observation, Settings};
+
+/// Everything that a decision rests on. Gathered from the stores; [`View::job`] and [`View::observation`] may be fresher.
+#[derive(Debug)]
+pub struct View<'a> {
+    /// The Job.
+    pub job: &'a Job,
+    /// The Job came with an answer of the API server in this visit, not from a store that may lag.
+    pub job_is_live: bool,
+    /// The class that the Job names, or that the defaults give.
+    pub class: ClassView<'a>,
+    /// Labels of the Job's namespace; None where the store does not have it (yet).
+    pub namespace_labels: Option<&'a BTreeMap<String, String>>,
+    /// The class's settings object.
+    pub settings: Settings,
+    /// The adapter's word for `status.execution.adapter`, and the type of its reference.
+    pub adapter: &'static str,
+    /// The type under which the execution's identifier is recorded.
+    pub reference_type: &'static str,
+    /// What the backend shows.
+    pub observation: Observation,
+    /// The observation was read in this visit, not taken from a store that may lag.
+    pub observation_is_live: bool,
+}
+
+/// The class of a Job.
+#[derive(Debug, Clone)]
+pub enum ClassView<'a> {
+    /// The Job names none and there is no default (spec B1).
+    NoDefault,
+    /// The Job names none and several are marked as the default.
+    AmbiguousDefault(Vec<String>),
+    /// It is named, but not there.
+    Absent(String),
+    /// It is there.
+    Present(&'a JobClass),
+}
+
+impl View<'_> {
+    /// The recorded identifier of the execution.
+    #[must_use]
+    pub fn recorded_id(&self) -> Option<&str> {
+        recorded_id(self.job, self.reference_type)
+    }
+}
+
+/// The identifier that is recorded in a Job's status under that reference type.
+#[must_use]
+pub fn recorded_id<'a>(job: &'a Job, reference_type: &str) -> Option<&'a str> {
+    let execution = job.status.as_ref()?.execution.as_ref()?;
+    execution.references.iter().find(|reference| reference.type_ == reference_type).map(|found| found.id.as_str())
+}

@@ -1,0 +1,4 @@
+//! JobClass: whether it can be used (spec section 10).
+
+pub mod act;
+pub mod decide;

@@ -1,0 +1,168 @@
+//! What a class's status shall say: pure.
+
+use ayatori_crds::{
+    ConditionStatus, JobClass, JobClassStatus,
+    conditions::{self, ACCEPTED, READY, Wanted, reason},
+    rules::{
+        class_policy::{Controller, parameters_reference_error},
+        field_error::joined,
+        namespace::selector_errors,
+        resources::policy_errors,
+    },
+};
+use jiff::Timestamp;
+
+use crate::backend::Settings;
+
+/// What is seen around a class.
+#[derive(Debug, Clone)]
+pub struct View<'a> {
+    /// The class.
+    pub class: &'a JobClass,
+    /// The settings object that it names.
+    pub settings: Settings,
+    /// Whether the RuntimeClass that the settings name exists; None where they name none.
+    pub runtime_class: Option<(&'a str, bool)>,
+}
+
+/// The status to write; None where nothing changes or the class is not ours (spec H1).
+#[must_use]
+pub fn decide(view: &View<'_>, now: Timestamp) -> Option<JobClassStatus> {
+    let controller = Controller::of(&view.class.spec.controller_name);
+    // The OpenSandbox adapter does not run here: its classes are left to a process that has it.
+    if !matches!(controller, Controller::Kubernetes | Controller::Unsupported) {
+        return None;
+    }
+    let mut status = view.class.status.clone().unwrap_or_default();
+    let generation = view.class.metadata.generation;
+    status.observed_generation = generation;
+    let (accepted, why, message) = acceptance(view, controller);
+    let mut say = |type_, is: bool, reason, message| {
+        let status_word = if is { ConditionStatus::True } else { ConditionStatus::False };
+        conditions::set(
+            &mut status.conditions,
+            Wanted { type_, status: status_word, reason, message },
+            generation,
+            now,
+        );
+    };
+    say(ACCEPTED, accepted, why, message.clone());
+    if accepted {
+        match view.runtime_class {
+            Some((name, false)) => {
+                say(
+                    READY,
+                    false,
+                    reason::RUNTIME_CLASS_NOT_FOUND,
+                    format!("waiting for RuntimeClass {name:?} to be created"),
+                );
+            }
+            _ => say(READY, true, reason::BACKEND_REACHABLE, "native Jobs can be started".to_owned()),
+        }
+    } else {
+        say(READY, false, why, message);
+    }
+    (view.class.status.as_ref() != Some(&status)).then_some(status)
+}
+
+/// The condition `Accepted`: whether, why, in words.
+fn acceptance(view: &View<'_>, controller: Controller) -> (bool, &'static str, String) {
+    let spec = &view.class.spec;
+    if controller == Controller::Unsupported {
+        let message = format!("no adapter here serves {:?}", spec.controller_name);
+        return (false, reason::UNSUPPORTED_CONTROLLER, message);
+    }
+    if let Some(error) = parameters_reference_error(spec) {
+        return (false, reason::INVALID_PARAMETERS_REFERENCE, error.to_string());
+    }
+    let policy: Vec<_> = spec
+        .allowed_namespaces
+        .iter()
+        .flat_map(selector_errors)
+        .chain(spec.resources.iter().flat_map(policy_errors))
+        .collect();
+    if !policy.is_empty() {
+        return (false, reason::INVALID_RESOURCE_POLICY, joined(&policy));
+    }
+    if view.settings == Settings::Missing {
+        let reference = &spec.parameters_ref;
+        let pinned = reference.uid.as_ref().map(|uid| format!(" with UID {uid}")).unwrap_or_default();
+        let message = format!("waiting for {} {:?}{pinned} to be created", reference.kind, reference.name);
+        return (false, reason::PARAMETERS_NOT_FOUND, message);
+    }
+    (true, reason::CLASS_ACCEPTED, "Jobs may use this class".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use ayatori_crds::{
+        JobClassSpec,
+        job_class::{ParametersReference, ResourcePolicy},
+        names::{GROUP, KUBERNETES_CONTROLLER, OPENSANDBOX_CONTROLLER},
+    };
+
+    use super::*;
+
+    fn class(controller: &str, kind: &str) -> JobClass {
+        let reference = ParametersReference { group: GROUP.into(), kind: kind.into(), name: "p".into(), uid: None };
+        JobClass::new(
+            "c",
+            JobClassSpec { controller_name: controller.into(), parameters_ref: reference, ..JobClassSpec::default() },
+        )
+    }
+
+    fn told(class: &JobClass, settings: Settings, runtime_class: Option<(&str, bool)>) -> Vec<String> {
+        let status = decide(&View { class, settings, runtime_class }, Timestamp::UNIX_EPOCH);
+        let conditions = status.map(|status| status.conditions).unwrap_or_default();
+        conditions.iter().map(|c| format!("{}={}/{}", c.type_, c.status.as_str(), c.reason)).collect()
+    }
+
+    const KIND: &str = "KubernetesExecutionParameters";
+
+    fn present() -> Settings {
+        Settings::Present { uid: "u".into() }
+    }
+
+    #[test]
+    fn a_class_whose_parameters_exist_is_accepted_and_ready() {
+        let class = class(KUBERNETES_CONTROLLER, KIND);
+        assert_eq!(told(&class, present(), None), ["Accepted=True/Accepted", "Ready=True/BackendReachable"]);
+        let expected = ["Accepted=True/Accepted", "Ready=False/RuntimeClassNotFound"];
+        assert_eq!(told(&class, present(), Some(("gvisor", false))), expected);
+    }
+
+    #[test]
+    fn each_reason_of_refusal() {
+        let mut contradictory = class(KUBERNETES_CONTROLLER, KIND);
+        let limits = |cpu: &str| serde_json::from_value(serde_json::json!({"limits": {"cpu": cpu}})).unwrap();
+        contradictory.spec.resources =
+            Some(ResourcePolicy { defaults: None, minimum: Some(limits("2")), maximum: Some(limits("1")) });
+        for (class, settings, reason) in [
+            (class("execution.ayatori.ddupan.top/later", KIND), present(), "UnsupportedController"),
+            (class(KUBERNETES_CONTROLLER, "ConfigMap"), present(), "InvalidParametersReference"),
+            (class(KUBERNETES_CONTROLLER, KIND), Settings::Missing, "ParametersNotFound"),
+            (contradictory, present(), "InvalidResourcePolicy"),
+        ] {
+            assert_eq!(
+                told(&class, settings, None),
+                [format!("Accepted=False/{reason}"), format!("Ready=False/{reason}")]
+            );
+        }
+    }
+
+    #[test]
+    fn classes_of_others_are_never_touched() {
+        for controller in ["other.example/x", OPENSANDBOX_CONTROLLER] {
+            assert_eq!(told(&class(controller, "ConfigMap"), Settings::Missing, None), Vec::<String>::new());
+        }
+    }
+
+    #[test]
+    fn saying_the_same_again_writes_nothing() {
+        let mut class = class(KUBERNETES_CONTROLLER, KIND);
+        let view = View { class: &class, settings: present(), runtime_class: None };
+        class.status = decide(&view, Timestamp::UNIX_EPOCH);
+        let later = Timestamp::from_second(99).unwrap();
+        assert_eq!(decide(&View { class: &class, settings: present(), runtime_class: None }, later), None);
+    }
+}

@@ -1,0 +1,213 @@
+//! What the watches have shown: one reflector a kind, shared by the webhook and the controllers.
+
+use std::{fmt::Debug, sync::Arc, time::Duration};
+
+use ayatori_crds::{Job, JobClass, KubernetesExecutionParameters, names::JOB_UID_LABEL};
+use futures::{Stream, StreamExt, future::BoxFuture};
+use k8s_openapi::{api::core::v1::Namespace, apimachinery::pkg::apis::meta::v1::ObjectMeta};
+use kube::{
+    Api, Client, Resource, ResourceExt,
+    runtime::{
+        WatchStreamExt,
+        reflector::{self, ObjectRef, Store, store::Writer},
+        watcher::{self, Event},
+    },
+};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use tokio::sync::{broadcast, mpsc};
+
+use crate::backend::kubernetes::objects::{NativeJob, NativePod};
+
+mod pods;
+
+pub use pods::PodIndex;
+
+/// A namespace with only its metadata: rules read its labels and annotations.
+#[derive(Resource, Serialize, Deserialize, Clone, Debug, Default)]
+#[resource(inherit = Namespace)]
+pub struct NamespaceMetadata {
+    /// Name, labels, annotations.
+    pub metadata: ObjectMeta,
+}
+
+/// Something that a watch showed, for whoever decides what must be looked at again.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// A Job was written.
+    Job(ObjectRef<Job>),
+    /// A class was written or went.
+    Class(String),
+    /// The settings object of a class was written or went.
+    Parameters(String),
+    /// A namespace was written.
+    Namespace(String),
+    /// A native Job or pod that carries the marks of this Job was written or went.
+    Execution(ObjectRef<Job>),
+}
+
+/// Readers of all stores.
+#[derive(Clone, Debug)]
+pub struct Stores {
+    /// Jobs.
+    pub jobs: Store<Job>,
+    /// Classes.
+    pub classes: Store<JobClass>,
+    /// Settings of the Kubernetes adapter.
+    pub kubernetes_parameters: Store<KubernetesExecutionParameters>,
+    /// Namespaces.
+    pub namespaces: Store<NamespaceMetadata>,
+    /// Native Jobs with our marks.
+    pub native_jobs: Store<NativeJob>,
+    /// Pods with our marks, by Job UID.
+    pub pods: Arc<PodIndex>,
+}
+
+/// The watches behind the stores: a task each, essential to the process.
+pub type Watch = BoxFuture<'static, ()>;
+
+/// Changes that a slow reader may lag behind. A reader that missed some looks at everything again.
+const CHANGE_BUFFER: usize = 4096;
+
+/// Time after which the API server ends a watch, so that a silently dead connection is noticed. Below the idle cut of
+/// common load balancers (240 s).
+const WATCH_TIMEOUT: Duration = Duration::from_secs(200);
+
+/// Makes the stores, the watches that fill them, and the channel that tells of changes.
+#[must_use]
+pub fn stores(client: &Client) -> (Stores, Vec<Watch>, broadcast::Sender<Change>) {
+    let (changes, _) = broadcast::channel(CHANGE_BUFFER);
+    let everything = watch_config();
+    let ours = watch_config().labels(JOB_UID_LABEL);
+    let (jobs, watch_jobs) = watch(Api::<Job>::all(client.clone()), everything.clone(), &changes, |job| {
+        Some(Change::Job(ObjectRef::from_obj(job)))
+    });
+    let (classes, watch_classes) = watch(Api::<JobClass>::all(client.clone()), everything.clone(), &changes, |class| {
+        Some(Change::Class(class.name_any()))
+    });
+    let (kubernetes_parameters, watch_parameters) =
+        watch(Api::<KubernetesExecutionParameters>::all(client.clone()), everything.clone(), &changes, |parameters| {
+            Some(Change::Parameters(parameters.name_any()))
+        });
+    let (namespaces, watch_namespaces) =
+        watch(Api::<NamespaceMetadata>::all(client.clone()), everything, &changes, |namespace| {
+            Some(Change::Namespace(namespace.name_any()))
+        });
+    let (native_jobs, watch_native_jobs) =
+        watch(Api::<NativeJob>::all(client.clone()), ours.clone(), &changes, |native| execution(native.meta()));
+    let pods = Arc::new(PodIndex::default());
+    let watch_pods = pods::watch(Api::<NativePod>::all(client.clone()), ours, Arc::clone(&pods), changes.clone());
+    let stores = Stores { jobs, classes, kubernetes_parameters, namespaces, native_jobs, pods };
+    let watches = vec![watch_jobs, watch_classes, watch_parameters, watch_namespaces, watch_native_jobs, watch_pods];
+    (stores, watches, changes)
+}
+
+fn watch_config() -> watcher::Config {
+    watcher::Config::default().timeout(u32::try_from(WATCH_TIMEOUT.as_secs()).unwrap_or(u32::MAX))
+}
+
+impl Stores {
+    /// Waits until every store has been filled once.
+    ///
+    /// # Errors
+    /// Where a watch ended before it filled its store.
+    pub async fn synced(&self) -> Result<(), reflector::store::WriterDropped> {
+        self.jobs.wait_until_ready().await?;
+        self.classes.wait_until_ready().await?;
+        self.kubernetes_parameters.wait_until_ready().await?;
+        self.namespaces.wait_until_ready().await?;
+        self.native_jobs.wait_until_ready().await?;
+        self.pods.synced().await;
+        Ok(())
+    }
+}
+
+/// The Job that a native Job or pod belongs to, by its marks. Whether the marks are true is judged by who looks.
+fn execution(metadata: &ObjectMeta) -> Option<Change> {
+    let name = metadata.annotations.as_ref()?.get(ayatori_crds::names::JOB_NAME_ANNOTATION)?;
+    let namespace = metadata.namespace.as_deref()?;
+    Some(Change::Execution(ObjectRef::new(name).within(namespace)))
+}
+
+fn watch<K>(
+    api: Api<K>,
+    config: watcher::Config,
+    changes: &broadcast::Sender<Change>,
+    change: impl Fn(&K) -> Option<Change> + Send + 'static,
+) -> (Store<K>, Watch)
+where
+    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
+{
+    let (reader, writer) = reflector::store();
+    let changes = changes.clone();
+    let events = pruned(api, config);
+    (
+        reader,
+        Box::pin(reflect(writer, events, move |object| {
+            if let Some(change) = change(object) {
+                // Nobody listening is no fault: a webhook-only process has no controllers.
+                let _ = changes.send(change);
+            }
+        })),
+    )
+}
+
+/// Events of a watch, with `managedFields` dropped and errors logged and backed off.
+fn pruned<K>(api: Api<K>, config: watcher::Config) -> impl Stream<Item = Event<K>> + Send
+where
+    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static,
+{
+    watcher::watcher(api, config)
+        .default_backoff()
+        .filter_map(|event| async {
+            event
+                .inspect_err(
+                    |error| tracing::warn!(kind = %K::kind(&()), %error, "the watch failed and is begun again"),
+                )
+                .ok()
+        })
+        .map(|mut event| {
+            if let Event::Apply(object) | Event::InitApply(object) = &mut event {
+                object.meta_mut().managed_fields = None;
+            }
+            event
+        })
+}
+
+async fn reflect<K>(mut writer: Writer<K>, events: impl Stream<Item = Event<K>> + Send, mut tell: impl FnMut(&K) + Send)
+where
+    K: Resource<DynamicType = ()> + Clone + Send + Sync + 'static,
+{
+    let mut events = std::pin::pin!(events);
+    while let Some(event) = events.next().await {
+        writer.apply_watcher_event(&event);
+        match &event {
+            Event::Apply(object) | Event::Delete(object) => tell(object),
+            // The list has replaced what the store held: whatever was missed is looked at again.
+            Event::InitDone => writer.as_reader().state().iter().for_each(|object| tell(object)),
+            Event::Init | Event::InitApply(_) => {}
+        }
+    }
+}
+
+/// Forwards changes as a stream that asks for everything again after it lagged.
+pub(crate) async fn forward<T: Send + 'static>(
+    mut changes: broadcast::Receiver<Change>,
+    queue: mpsc::Sender<T>,
+    mut affected: impl FnMut(Option<Change>) -> Vec<T> + Send,
+) {
+    loop {
+        let change = match changes.recv().await {
+            Ok(change) => Some(change),
+            Err(broadcast::error::RecvError::Lagged(missed)) => {
+                tracing::warn!(missed, "fell behind the watches; everything is looked at again");
+                None
+            }
+            Err(broadcast::error::RecvError::Closed) => return,
+        };
+        for request in affected(change) {
+            if queue.send(request).await.is_err() {
+                return;
+            }
+        }
+    }
+}
