@@ -5,6 +5,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::moment;
+
 /// The spec, its references, the policy and the JobClass are resolved.
 pub const ACCEPTED: &str = "Accepted";
 /// The execution exists on the backend and its reference is recorded.
@@ -180,6 +182,7 @@ pub struct Condition {
     #[schemars(length(max = 32768))]
     pub message: String,
     /// When the status last changed from one value to another.
+    #[schemars(schema_with = "moment::schema")]
     pub last_transition_time: Time,
     /// The `metadata.generation` that this condition speaks of.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -13,6 +13,7 @@ pub mod conditions;
 pub mod definitions;
 pub mod job;
 pub mod job_class;
+mod moment;
 pub mod names;
 pub mod parameters;
 pub mod quantity;

@@ -3,6 +3,7 @@
 use std::{fs, path::PathBuf};
 
 use anyhow::{Context, Result, bail};
+use ayatori_webhook::configuration::{Target, configurations};
 use serde_json::Value;
 
 use crate::workspace;
@@ -19,6 +20,11 @@ pub(crate) struct Options {
 struct Generated {
     path: PathBuf,
     text: String,
+}
+
+/// Fails where a file differs from what the code gives.
+pub(crate) fn check() -> Result<()> {
+    run(&Options { check: true })
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
@@ -44,11 +50,20 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 fn all() -> Result<Vec<Generated>> {
-    let crds = workspace::root().join("crds/generated");
-    ayatori_crds::definitions::all()?
-        .into_iter()
-        .map(|definition| Ok(Generated { path: crds.join(definition.file), text: yaml(&[definition.object])? }))
-        .collect()
+    let mut files = vec![webhooks()?];
+    let folder = workspace::root().join("crds/generated");
+    for definition in ayatori_crds::definitions::all()? {
+        files.push(Generated { path: folder.join(definition.file), text: yaml(&[definition.object])? });
+    }
+    Ok(files)
+}
+
+/// The webhook configurations of a deployment that is reached through its Service.
+fn webhooks() -> Result<Generated> {
+    let target = Target::Service { namespace: "ayatori-system".to_owned(), name: "ayatori-webhook".to_owned() };
+    let (mutating, validating) = configurations(&target);
+    let text = yaml(&[serde_json::to_value(mutating)?, serde_json::to_value(validating)?])?;
+    Ok(Generated { path: workspace::root().join("deploy/self-managed/webhooks.yaml"), text })
 }
 
 /// Documents as YAML, with a word on where they come from.

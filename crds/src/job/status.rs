@@ -3,10 +3,15 @@
 use kube::{KubeSchema, core::Rule};
 
 use super::{Condition, Deserialize, ParametersReference, ResourceRequirements, Serialize, Time, cel};
+use crate::moment;
+
+// No rule may fail on any stored value, not even on one that lacks what the schema requires: a failing rule, unlike a
+// false one, is not overlooked when the status did not change, and would lock the object. Hence `has()` and
+// `self == oldSelf ||` where one would not expect them.
 
 /// A condition `type` with status `status` stands in the list at `root`.
 fn condition(type_: &str, is: &str) -> String {
-    format!("(has(self.conditions) && self.conditions.exists(c, c.type == '{type_}' && c.status {is}))")
+    format!("(has(self.conditions) && self.conditions.exists(c, c.type == '{type_}' && has(c.status) && c.status {is}))")
 }
 
 fn scheduled_before_start() -> Rule {
@@ -18,6 +23,14 @@ fn scheduled_before_start() -> Rule {
 fn completed_exactly_when_terminal() -> Rule {
     Rule::new(format!("has(self.completionTime) == {}", condition("Succeeded", "!= 'Unknown'")))
         .message("must be set exactly when the condition Succeeded is True or False")
+        .field_path(".completionTime")
+}
+
+fn nothing_added_after_the_end() -> Rule {
+    let fields = ["startTime", "result", "resolvedJobClass", "effectiveResources", "execution"];
+    let same = fields.map(|field| format!("has(self.{field}) == has(oldSelf.{field})"));
+    Rule::new(format!("!has(oldSelf.completionTime) || ({})", same.join(" && ")))
+        .message("nothing is added once it is set")
         .field_path(".completionTime")
 }
 
@@ -73,8 +86,7 @@ fn same_presence(path: &[&str]) -> Rule {
     validation = completed_exactly_when_terminal(),
     validation = Rule::new("!has(self.completionTime) || !has(self.startTime) || self.completionTime >= self.startTime")
         .message("must not be before startTime").field_path(".completionTime"),
-    validation = Rule::new("!has(oldSelf.completionTime) || (has(self.startTime) == has(oldSelf.startTime) && has(self.result) == has(oldSelf.result))")
-        .message("nothing is added once it is set").field_path(".completionTime"),
+    validation = nothing_added_after_the_end(),
     validation = Rule::new("!has(self.result) || has(self.completionTime)")
         .message("may be set only together with completionTime").field_path(".result"),
     validation = accepted_says_what_was_accepted(),
@@ -90,13 +102,13 @@ pub struct JobStatus {
     #[schemars(length(max = 16))]
     #[x_kube(
         merge_strategy = ListMerge::Map(vec!["type".into()]),
-        validation = Rule::new("oldSelf.all(o, self.exists(c, c.type == o.type))").message("no condition is ever removed"),
+        validation = Rule::new("self == oldSelf || oldSelf.all(o, self.exists(c, c.type == o.type))").message("no condition is ever removed"),
         validation = Rule::new(
-            "oldSelf.all(o, !(o.type in ['Accepted', 'Scheduled']) || o.status != 'True' \
+            "self == oldSelf || oldSelf.all(o, !(o.type in ['Accepted', 'Scheduled']) || o.status != 'True' \
              || self.exists(c, c.type == o.type && c.status == 'True'))"
         ).message("Accepted and Scheduled never go back from True"),
         validation = Rule::new(
-            "oldSelf.all(o, o.type != 'Succeeded' || o.status == 'Unknown' || self.exists(c, c.type == o.type && c.status == o.status \
+            "self == oldSelf || oldSelf.all(o, o.type != 'Succeeded' || o.status == 'Unknown' || self.exists(c, c.type == o.type && c.status == o.status \
              && c.reason == o.reason && c.message == o.message && c.lastTransitionTime == o.lastTransitionTime))"
         ).message("Succeeded is final once it is True or False")
     )]
@@ -120,10 +132,12 @@ pub struct JobStatus {
     pub execution: Option<Execution>,
     /// When the main process started. Absent for a task that never ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "moment::schema")]
     pub start_time: Option<Time>,
     /// When the outcome was reached. It exists exactly when the Job is over:
     /// `kubectl wait --for=jsonpath='{.status.completionTime}'`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "moment::schema")]
     pub completion_time: Option<Time>,
     /// How it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -150,7 +164,7 @@ pub struct ResolvedJobClass {
 /// Where the execution is.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq, KubeSchema)]
 #[x_kube(
-    validation = Rule::new("self.adapter == oldSelf.adapter").message("never changes once it is set").field_path(".adapter"),
+    validation = cel::set_once(".adapter"),
     validation = cel::kept(".references")
 )]
 pub struct Execution {
@@ -162,7 +176,7 @@ pub struct Execution {
     #[schemars(length(max = 8))]
     #[x_kube(
         merge_strategy = ListMerge::Map(vec!["type".into()]),
-        validation = Rule::new("oldSelf.all(o, self.exists(r, r.type == o.type && r.id == o.id))").message("no reference is ever replaced or removed")
+        validation = Rule::new("self == oldSelf || oldSelf.all(o, self.exists(r, r.type == o.type && r.id == o.id))").message("no reference is ever replaced or removed")
     )]
     pub references: Vec<Reference>,
 }

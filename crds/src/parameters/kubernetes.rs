@@ -69,7 +69,7 @@ pub struct KubernetesExecutionParametersSpec {
 pub struct Scheduling {
     /// Labels that a node must have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 64))]
+    #[schemars(extend("maxProperties" = 64))]
     pub node_selector: Option<BTreeMap<String, String>>,
     /// Taints that the pods tolerate.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

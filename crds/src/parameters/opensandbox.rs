@@ -29,8 +29,9 @@ pub enum RequestMapping {
 #[x_kube(
     validation = Rule::new("(has(self.allowInsecureHTTP) && self.allowInsecureHTTP) || self.endpoint.startsWith('https://')")
         .message("must use https:// unless allowInsecureHTTP is true").field_path(".endpoint"),
-    // Credentials would stand in user information before an `@`, which ends at the first `/` after the scheme.
-    validation = Rule::new("!self.endpoint.matches('^[^:]*:?//[^/?#]*@')")
+    // Credentials would stand before an `@` in what comes before the first `/` of the path. Some URL parsers take any
+    // number of slashes, backslashes and line breaks after the scheme, or none.
+    validation = Rule::new(r"!self.endpoint.matches(r'^[^:/?#]*:?[/\\\s]*[^/\\?#]*@')")
         .message("must not hold credentials: they belong into the Secret that apiKeySecretRef names").field_path(".endpoint")
 )]
 pub struct OpenSandboxExecutionParametersSpec {

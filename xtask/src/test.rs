@@ -1,0 +1,62 @@
+//! `cargo xtask test`: everything that CI runs, in the order in which a fault is found cheapest.
+
+use std::{process::Command, time::Instant};
+
+use anyhow::{Context, Result, ensure};
+use ayatori_tests::{
+    suite,
+    tools::{self, Module},
+};
+
+use crate::{cargo_deny, demo, generate, progress, workspace};
+
+/// Options of `cargo xtask test`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// Leave out what needs a real node (kubelet, containers, root), and say so.
+    #[arg(long)]
+    without_node: bool,
+}
+
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let begin = Instant::now();
+    progress::step("format", || cargo(&["fmt", "--all", "--", "--check"]))?;
+    progress::step("generated files", generate::check)?;
+    progress::step("dependencies: bans, licences, sources", cargo_deny::check)?;
+    progress::step("lints", || cargo(&["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+    progress::step("documentation", || {
+        let mut doc = workspace::cargo(&["doc", "--quiet", "--workspace", "--no-deps", "--document-private-items"]);
+        succeed(doc.env("RUSTDOCFLAGS", "-D warnings"))
+    })?;
+    progress::step("the programs of the test cluster (about 8 minutes when the cache is empty)", || {
+        for module in [Module::Etcd, Module::Kubernetes, Module::Node] {
+            tools::build(module)?;
+        }
+        Ok(())
+    })?;
+    progress::step("unit tests and cluster suites", || {
+        // Two suites' threads each have a cluster; more than the machine has cores only makes all of them slow.
+        let mut test = workspace::cargo(&["test", "--workspace", "--", "--test-threads=2"]);
+        if options.without_node {
+            test.env(suite::WITHOUT_NODE, "1");
+        }
+        succeed(&mut test)
+    })?;
+    if options.without_node {
+        progress::say("SKIPPED, as --without-node was given: the suites that need a node, and the demo");
+    } else {
+        progress::step("the demo", || demo::run(&demo::Options::default()))?;
+    }
+    progress::say(&format!("all of it passed after {:.0} s", begin.elapsed().as_secs_f32()));
+    Ok(())
+}
+
+fn cargo(arguments: &[&str]) -> Result<()> {
+    succeed(&mut workspace::cargo(arguments))
+}
+
+fn succeed(command: &mut Command) -> Result<()> {
+    let status = command.status().with_context(|| format!("cannot run {command:?}"))?;
+    ensure!(status.success(), "{command:?} ended with {status}");
+    Ok(())
+}
