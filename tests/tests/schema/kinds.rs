@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 /// One of the four kinds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     Job,
     JobClass,

@@ -8,12 +8,12 @@
 //! - [`columns`], [`explain`]: what people see (A8, K0).
 
 mod cases;
-//mod columns;
+mod columns;
 mod differences;
 mod differential;
-//mod explain;
+mod explain;
 mod kinds;
 mod pointer;
 mod server;
-//mod unlocked;
-//mod updates;
+mod unlocked;
+mod updates;

@@ -138,7 +138,7 @@ fn kubernetes() -> HandPicked {
         ("/spec/scheduling/nodeSelector", "many", json!((0..64).map(|n| (format!("k{n}"), json!("v"))).collect::<serde_json::Map<_, _>>())),
         ("/spec/scheduling/nodeSelector", "too-many", json!((0..65).map(|n| (format!("k{n}"), json!("v"))).collect::<serde_json::Map<_, _>>())),
         ("/spec/scheduling/nodeSelector", "a-number", json!({"disk": 5})),
-        ("/spec/scheduling/nodeSelector", "null", json!({"disk": null})),
+        ("/spec/scheduling/nodeSelector", "a-null-label", json!({"disk": null})),
         ("/spec/scheduling/nodeSelector", "an-empty-key", json!({"": "x"})),
         ("/spec/scheduling/tolerations", "all", json!([{"operator": "Exists"}])),
         ("/spec/scheduling/tolerations", "unknown-effect", json!([{"effect": "Sometimes"}])),

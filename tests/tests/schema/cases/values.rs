@@ -59,7 +59,7 @@ fn strings(schema: &Value, present: &Value, add: &mut impl FnMut(&str, Value)) {
     ] {
         add(class, json!(format!("{present}{odd}")));
     }
-    if schema["format"] == "date-time" {
+    if schema["allOf"][0]["format"] == "date-time" {
         return date_times(add);
     }
     for word in schema["enum"].as_array().into_iter().flatten() {

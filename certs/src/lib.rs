@@ -1,0 +1,31 @@
+//! The serving certificate of the ayatori webhook: its CA, its issuing and its renewal (spec J2).
+//!
+//! ```text
+//!   Secret (CA) ──► secret ──► Authority ──issue──► Leaf ──► SelfManaged (CertSource) ──► rustls
+//!        │                                            │
+//!        └──────────────► rotation::decide(view, now) ┴──► one Step, carried out by the server binary
+//! ```
+//!
+//! Everything here is free of I/O and of a clock: times are parameters, and the steps that touch the API server
+//! (create or replace the Secret, patch a caBundle) are returned as values.
+
+mod authority;
+mod bundle;
+mod certificate;
+mod error;
+mod leaf;
+pub mod rotation;
+mod secret;
+mod source;
+#[cfg(test)]
+mod testing;
+mod validity;
+
+pub use authority::{AUTHORITY_LIFETIME, Authority, CLOCK_SKEW};
+pub use bundle::Bundle;
+pub use certificate::Certificate;
+pub use error::CertError;
+pub use leaf::{LEAF_LIFETIME, Leaf};
+pub use secret::{CA_CERT, TLS_CERT, TLS_KEY, authority_from_secret, authority_to_secret};
+pub use source::{CertSource, SelfManaged, Unhealthy};
+pub use validity::Validity;

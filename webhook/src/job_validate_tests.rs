@@ -1,0 +1,214 @@
+//! Who is refused, for what, and who is only warned.
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::testing::{Cluster, Held, fields, refused, verdict, warned};
+
+fn job(spec: &Value) -> Value {
+    let mut job = json!({
+        "kind": "Job",
+        "metadata": {"name": "x", "namespace": "team-a"},
+        "spec": {"jobClassName": "small", "task": {"image": "registry.example/app:1"}}
+    });
+    json_patch::merge(&mut job, &json!({"spec": spec}));
+    job
+}
+
+fn tier(value: &str) -> Value {
+    json!({"spec": {"allowedNamespaces": {"matchLabels": {"tier": value}}}})
+}
+
+/// Namespace `team-a` of tier `ci`, and class `small` overlaid by `class`.
+fn held(class: &Value) -> Held {
+    Held::default().namespace("team-a", &["tier=ci"], &[]).class("small", class)
+}
+
+async fn created(cluster: Arc<Cluster>, spec: &Value) -> Answer {
+    verdict(&JobValidation::new(cluster), &job(spec), None).await
+}
+
+#[tokio::test]
+async fn a_job_without_fault_passes_without_a_word_and_without_a_live_read() {
+    let cluster = Cluster::fresh(held(&tier("ci")));
+    assert_eq!(created(Arc::clone(&cluster), &json!({})).await, Answer::allowed());
+    assert_eq!(cluster.live_reads(), 0);
+}
+
+#[tokio::test]
+async fn a_namespace_that_the_class_does_not_allow_is_forbidden_when_that_is_all() {
+    let answer = created(Cluster::fresh(held(&tier("prod"))), &json!({})).await;
+    let (code, message) = refused(&answer);
+    assert_eq!(code, 403);
+    let begin =
+        "jobs.execution.ayatori.ddupan.top \"x\" is forbidden: JobClass \"small\" does not allow namespace \"team-a\"";
+    assert!(message.starts_with(begin), "{message}");
+    assert!(fields(&answer).is_empty());
+}
+
+#[tokio::test]
+async fn every_fault_is_told_in_one_answer_the_namespace_too() {
+    let mut class = tier("prod");
+    json_patch::merge(&mut class, &json!({"spec": {"resources": {"maximum": {"limits": {"cpu": "1"}}}}}));
+    let spec = json!({
+        "task": {"image": "No Image", "env": [{"name": "AYATORI_X", "value": "1"}]},
+        "resources": {"limits": {"cpu": "2"}}
+    });
+    let answer = created(Cluster::fresh(held(&class)), &spec).await;
+    assert_eq!(refused(&answer).0, 422);
+    assert_eq!(
+        fields(&answer),
+        ["spec.task.image", "spec.task.env[0].name", "spec.jobClassName", "spec.resources.limits.cpu"]
+    );
+}
+
+#[tokio::test]
+async fn one_fault_reads_like_that_of_a_built_in_kind() {
+    let answer = created(Cluster::fresh(held(&json!({}))), &json!({"task": {"image": "a b"}})).await;
+    let (code, message) = refused(&answer);
+    assert_eq!(code, 422);
+    let begin = "Job.execution.ayatori.ddupan.top \"x\" is invalid: spec.task.image: Invalid value: \"a b\": must be";
+    assert!(message.starts_with(begin), "{message}");
+}
+
+#[tokio::test]
+async fn a_job_that_has_no_name_yet_is_told_by_its_generate_name() {
+    let mut nameless = job(&json!({"task": {"image": "a b"}}));
+    nameless["metadata"] = json!({"generateName": "x-", "namespace": "team-a"});
+    let answer = verdict(&JobValidation::new(Cluster::fresh(held(&json!({})))), &nameless, None).await;
+    assert!(refused(&answer).1.starts_with("Job.execution.ayatori.ddupan.top \"x-\" is invalid"));
+}
+
+#[tokio::test]
+async fn a_store_that_is_behind_never_refuses() {
+    let live = held(&tier("ci"));
+    for stored in [
+        held(&tier("prod")),
+        Held::default().namespace("team-a", &[], &[]).class("small", &tier("ci")),
+        Held::default().class("small", &tier("ci")),
+        Held::default(),
+    ] {
+        assert_eq!(created(Cluster::behind(stored, live.clone()), &json!({})).await, Answer::allowed());
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_that_cannot_be_confirmed_is_our_failure_and_not_the_jobs() {
+    let answer = created(Cluster::cut_off(held(&tier("prod"))), &json!({})).await;
+    assert_eq!(refused(&answer), (500, "cannot read class: no answer; try again"));
+}
+
+#[tokio::test]
+async fn what_no_class_could_allow_is_refused_without_a_class() {
+    let spec = json!({"jobClassName": null, "resources": {"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}});
+    let answer = created(Cluster::fresh(Held::default()), &spec).await;
+    assert_eq!(fields(&answer), ["spec.resources.requests.cpu"]);
+    let answer = created(Cluster::fresh(Held::default()), &json!({"jobClassName": null})).await;
+    assert_eq!(answer, Answer::allowed());
+}
+
+#[tokio::test]
+async fn a_class_that_may_come_or_be_mended_is_a_warning() {
+    let deleting = json!({"metadata": {"deletionTimestamp": "2030-01-01T00:00:00Z"}, "spec": tier("prod")["spec"]});
+    let refused_class = json!({"status": {"conditions": [{
+        "type": "Accepted", "status": "False", "reason": "ParametersNotFound", "message": "",
+        "lastTransitionTime": "2030-01-01T00:00:00Z"
+    }]}});
+    for (held, warning) in [
+        (Held::default(), "JobClass \"small\" does not exist: the Job waits until it does"),
+        (held(&deleting), "JobClass \"small\" does not exist: the Job waits until it does"),
+        (held(&refused_class), "JobClass \"small\" is not accepted (ParametersNotFound): the Job waits until it is"),
+        (
+            held(&json!({"status": null})),
+            "JobClass \"small\" is not accepted (not looked at yet): the Job waits until it is",
+        ),
+    ] {
+        assert_eq!(warned(&created(Cluster::fresh(held), &json!({})).await), [warning]);
+    }
+}
+
+#[tokio::test]
+async fn a_class_that_is_not_accepted_yet_counts_unless_it_is_faulty_itself() {
+    let mut class = tier("prod");
+    class["status"] = Value::Null;
+    assert_eq!(refused(&created(Cluster::fresh(held(&class)), &json!({})).await).0, 403);
+
+    let bounds = json!({"minimum": {"limits": {"cpu": "2"}}, "maximum": {"limits": {"cpu": "1"}}});
+    json_patch::merge(&mut class, &json!({"spec": {"resources": bounds}}));
+    assert_eq!(warned(&created(Cluster::fresh(held(&class)), &json!({})).await).len(), 1);
+}
+
+#[tokio::test]
+async fn what_is_legal_but_likely_wrong_is_a_warning() {
+    let cluster = || Cluster::fresh(held(&json!({})));
+    let answer = created(cluster(), &json!({"ttlSecondsAfterFinished": 0, "task": {"image": "app"}})).await;
+    assert_eq!(
+        warned(&answer),
+        [
+            "spec.task.image has the tag latest: it may name another image tomorrow; a digest does not",
+            "spec.ttlSecondsAfterFinished is 0: the Job and its result are gone as soon as it is over"
+        ]
+    );
+    assert!(warned(&created(cluster(), &json!({"ttlSecondsAfterFinished": 1})).await).is_empty());
+}
+
+#[tokio::test]
+async fn a_job_that_cannot_be_read_is_a_bad_request() {
+    let answer = created(Cluster::fresh(Held::default()), &json!({"task": "x"})).await;
+    let (code, message) = refused(&answer);
+    assert_eq!(code, 400);
+    assert!(message.starts_with("cannot read the Job: "), "{message}");
+}
+
+async fn updated(old: &Value, new: &Value) -> Answer {
+    let cluster = Cluster::cut_off(held(&tier("prod")));
+    let answer = verdict(&JobValidation::new(Arc::<Cluster>::clone(&cluster)), new, Some(old)).await;
+    assert_eq!(cluster.live_reads(), 0, "an update needs no look-up");
+    answer
+}
+
+#[tokio::test]
+async fn policy_that_became_stricter_locks_no_existing_job() {
+    let old = job(&json!({"task": {"image": "No Image"}}));
+    assert_eq!(updated(&old, &old).await, Answer::allowed());
+    let mut cancelled = old.clone();
+    cancelled["spec"]["desiredState"] = json!("Cancelled");
+    assert_eq!(updated(&old, &cancelled).await, Answer::allowed());
+}
+
+#[tokio::test]
+async fn a_spec_that_is_only_written_otherwise_passes() {
+    let old = job(&json!({"resources": {"requests": {"cpu": "1"}}}));
+    let new = job(&json!({"resources": {"requests": {"cpu": "1000m"}, "limits": {}}}));
+    assert_eq!(updated(&old, &new).await, Answer::allowed());
+}
+
+#[tokio::test]
+async fn an_object_that_is_being_deleted_passes_whatever_it_holds() {
+    let mut old = job(&json!({}));
+    old["metadata"]["deletionTimestamp"] = json!("2030-01-01T00:00:00Z");
+    assert_eq!(updated(&old, &job(&json!({"task": 5}))).await, Answer::allowed());
+}
+
+#[tokio::test]
+async fn an_unreadable_spec_that_did_not_change_passes_and_a_new_one_does_not() {
+    let odd = job(&json!({"task": 5}));
+    assert_eq!(updated(&odd, &odd).await, Answer::allowed());
+    assert_eq!(updated(&odd, &job(&json!({}))).await, Answer::allowed());
+    assert_eq!(refused(&updated(&job(&json!({})), &odd).await).0, 400);
+}
+
+#[tokio::test]
+async fn an_update_warns_of_what_it_changed_alone() {
+    let (kept, gone) = (job(&json!({"ttlSecondsAfterFinished": 60})), job(&json!({"ttlSecondsAfterFinished": 0})));
+    assert_eq!(warned(&updated(&kept, &gone).await).len(), 1);
+    let cancelled = job(&json!({"ttlSecondsAfterFinished": 0, "desiredState": "Cancelled"}));
+    assert!(warned(&updated(&gone, &cancelled).await).is_empty());
+
+    let mut finished = gone.clone();
+    finished["status"] = json!({"completionTime": "2030-01-01T00:00:00Z", "conditions": 7});
+    assert_eq!(
+        warned(&updated(&finished, &cancelled).await),
+        ["the Job is over already: cancelling it changes nothing"]
+    );
+}

@@ -1,0 +1,37 @@
+//! The ayatori admission server: TLS accept loop, review envelope, defaulting and validation (spec section 3).
+//!
+//! ```text
+//!   socket → TLS → HTTP/1.1 ─► endpoint: path, method, type, size, time
+//!                               └► review: envelope, uid, panic guard ─► one file a kind ─► Answer
+//! ```
+//!
+//! The transport knows nothing of kinds, a kind nothing of HTTP; between them stand [`Request`] and [`Answer`].
+
+pub mod answer;
+pub mod configuration;
+mod connection;
+mod endpoint;
+mod envelope;
+mod job_class;
+mod job_default;
+mod job_validate;
+mod limits;
+pub mod lookups;
+mod outline;
+mod review;
+mod server;
+#[cfg(test)]
+mod testing;
+mod time_limit;
+mod warnings;
+
+pub use answer::Answer;
+pub use envelope::{GroupVersionKind, GroupVersionResource, Operation, Request};
+pub use job_class::JobClassValidation;
+pub use job_default::JobDefaulting;
+pub use job_validate::JobValidation;
+pub use limits::Limits;
+pub use lookups::Lookups;
+pub use review::{Review, Reviews};
+pub use server::{Server, ServerError};
+pub use warnings::Warnings;

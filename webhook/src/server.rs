@@ -1,0 +1,154 @@
+//! The listener: accepts, bounds, and at the end drains.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ayatori_certs::CertSource;
+use rustls::ServerConfig;
+use rustls::crypto::ring;
+use rustls::server::NoServerSessionStorage;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+
+use crate::connection::{self, Phase};
+use crate::endpoint::Endpoint;
+use crate::{Limits, Reviews};
+
+/// After an accept that failed for want of file descriptors or memory: at once would be a busy loop.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// The admission server, bound to its address and not yet accepting.
+#[derive(Debug)]
+pub struct Server {
+    listener: TcpListener,
+    tls: Arc<ServerConfig>,
+    reviews: Arc<Reviews>,
+    limits: Limits,
+}
+
+/// Why the server cannot start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServerError {
+    /// The address cannot be listened on.
+    #[error("cannot listen on {address}")]
+    Bind {
+        /// The address asked for.
+        address: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The crypto provider offers nothing that TLS could use.
+    #[error("cannot configure TLS")]
+    Tls(#[source] rustls::Error),
+}
+
+impl Server {
+    /// Listens on `address`, with the certificate that `source` has at each handshake.
+    ///
+    /// # Errors
+    /// When the address is taken or not ours, or TLS cannot be configured.
+    pub async fn bind(
+        address: SocketAddr,
+        source: &dyn CertSource,
+        limits: Limits,
+        reviews: Arc<Reviews>,
+    ) -> Result<Self, ServerError> {
+        let tls = Arc::new(tls_config(source).map_err(ServerError::Tls)?);
+        let bound = TcpListener::bind(address).await;
+        let listener = bound.map_err(|source| ServerError::Bind { address, source })?;
+        Ok(Self { listener, tls, reviews, limits })
+    }
+
+    /// The address that is listened on, with the port that the system chose where 0 was asked for.
+    ///
+    /// # Errors
+    /// When the system does not tell.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Serves until `shutdown` ends. Then it goes on accepting for [`Limits::farewell`] with `Connection: close` on every
+    /// answer, stops accepting, answers what is in flight, and cuts what is left after [`Limits::drain`]. When this
+    /// returns no connection is open.
+    pub async fn serve(self, shutdown: impl Future<Output = ()>) {
+        let Self { listener, tls, reviews, limits } = self;
+        let (phase, phases) = watch::channel(Phase::Open);
+        let mut acceptor = Acceptor {
+            listener,
+            tls: tls.into(),
+            endpoint: Arc::new(Endpoint::new(reviews, limits)),
+            limits,
+            phases,
+            connections: JoinSet::new(),
+        };
+        acceptor.accept_until(shutdown).await;
+
+        phase.send_replace(Phase::Farewell);
+        acceptor.accept_until(sleep(limits.farewell)).await;
+
+        phase.send_replace(Phase::Drain);
+        let Acceptor { listener, mut connections, .. } = acceptor;
+        drop(listener);
+        let all_ended = timeout(limits.drain, async { while connections.join_next().await.is_some() {} });
+        if all_ended.await.is_err() {
+            tracing::warn!(connections = connections.len(), "requests in flight were cut at the end of the drain");
+        }
+        connections.shutdown().await;
+    }
+}
+
+/// The accept loop and the connections that came of it.
+struct Acceptor {
+    listener: TcpListener,
+    tls: TlsAcceptor,
+    endpoint: Arc<Endpoint>,
+    limits: Limits,
+    phases: watch::Receiver<Phase>,
+    connections: JoinSet<()>,
+}
+
+impl Acceptor {
+    async fn accept_until(&mut self, end: impl Future<Output = ()>) {
+        let mut end = std::pin::pin!(end);
+        loop {
+            let room = self.connections.len() < self.limits.connections;
+            tokio::select! {
+                biased;
+                () = &mut end => return,
+                Some(_) = self.connections.join_next() => {}
+                accepted = self.listener.accept(), if room => match accepted {
+                    Ok((socket, _)) => self.spawn(socket),
+                    Err(error) => {
+                        tracing::warn!(%error, "cannot accept a connection");
+                        sleep(ACCEPT_PAUSE).await;
+                    }
+                },
+            }
+        }
+    }
+
+    fn spawn(&mut self, socket: TcpStream) {
+        let (tls, endpoint) = (self.tls.clone(), Arc::clone(&self.endpoint));
+        self.connections.spawn(connection::serve(socket, tls, endpoint, self.limits, self.phases.clone()));
+    }
+}
+
+/// TLS 1.2 and 1.3, HTTP/1.1 only: the API server's webhook client speaks nothing else, and every protocol not spoken
+/// is one that needs no bounds.
+fn tls_config(source: &dyn CertSource) -> Result<ServerConfig, rustls::Error> {
+    let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()?
+        .with_no_client_auth()
+        .with_cert_resolver(source.resolver());
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    // No resumption: a resumed session would go on under a certificate that has been replaced.
+    config.session_storage = Arc::new(NoServerSessionStorage {});
+    config.send_tls13_tickets = 0;
+    Ok(config)
+}
