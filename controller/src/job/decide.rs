@@ -324,3 +324,8 @@ impl Draft {
         )
     }
 }
+
+#[cfg(test)]
+mod model;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,321 @@
+use std::collections::BTreeMap;
+
+use ayatori_crds::{ConditionStatus, JobClass};
+use serde_json::{Value, json};
+
+use super::*;
+
+const NOW: &str = "2026-01-01T00:10:00Z";
+const EARLIER: &str = "2026-01-01T00:00:00Z";
+
+fn time(text: &str) -> Timestamp {
+    text.parse().unwrap()
+}
+
+/// A Job at one place of its life, with what `extra` says put over it.
+fn job(place: &str, extra: Value) -> Job {
+    let condition = |type_: &str, status: &str, reason: &str| json!({"type": type_, "status": status, "reason": reason, "message": "", "lastTransitionTime": EARLIER});
+    let accepted = condition("Accepted", "True", "Valid");
+    let scheduled = condition("Scheduled", "True", "BackendCreated");
+    let class = json!({"name": "c", "uid": "class-uid", "controllerName": "k",
+        "parametersRef": {"group": "g", "kind": "K", "name": "p", "uid": "parameters-uid"}});
+    let execution = |references: Value| json!({"adapter": "kubernetes", "references": references});
+    let recorded = execution(json!([{"type": "Job", "id": "native"}]));
+    let accepted_status = |conditions: Value, execution: Value| json!({"conditions": conditions, "resolvedJobClass": class, "effectiveResources": {}, "execution": execution});
+    let status = match place {
+        "new" => json!({}),
+        "accepted" => accepted_status(json!([accepted]), execution(json!([]))),
+        "scheduled" => accepted_status(json!([accepted, scheduled]), recorded),
+        "running" => {
+            let running = condition("Succeeded", "Unknown", "Running");
+            let mut status = accepted_status(json!([accepted, scheduled, running]), recorded);
+            status["startTime"] = json!(EARLIER);
+            status
+        }
+        "over" => {
+            let over = condition("Succeeded", "True", "Completed");
+            let mut status = accepted_status(json!([accepted, scheduled, over]), recorded);
+            status["startTime"] = json!(EARLIER);
+            status["completionTime"] = json!(EARLIER);
+            status
+        }
+        other => panic!("{other}"),
+    };
+    let mut job = json!({
+        "apiVersion": "execution.ayatori.ddupan.top/v1alpha1", "kind": "Job",
+        "metadata": {"name": "j", "namespace": "n", "uid": "u", "finalizers": [JOB_CLEANUP_FINALIZER], "creationTimestamp": EARLIER},
+        "spec": {"jobClassName": "c", "task": {"image": "app:1"}},
+        "status": status,
+    });
+    json_patch::merge(&mut job, &extra);
+    serde_json::from_value(job).unwrap()
+}
+
+fn class(accepted: bool, ready: bool) -> JobClass {
+    let condition = |type_: &str, is: bool| {
+        json!({"type": type_, "status": if is { "True" } else { "False" }, "reason": "RuntimeClassNotFound",
+            "message": "", "lastTransitionTime": EARLIER})
+    };
+    serde_json::from_value(json!({
+        "apiVersion": "execution.ayatori.ddupan.top/v1alpha1", "kind": "JobClass",
+        "metadata": {"name": "c", "uid": "class-uid"},
+        "spec": {"controllerName": "k", "parametersRef": {"group": "g", "kind": "K", "name": "p"}},
+        "status": {"conditions": [condition("Accepted", accepted), condition("Ready", ready)]},
+    }))
+    .unwrap()
+}
+
+fn execution(phase: Phase) -> Execution {
+    Execution { id: "native".into(), phase, stop_requested: false, deletion_requested: false, protected: true }
+}
+
+fn ended(success: bool, exit_code: i32, finished_at: &str) -> Phase {
+    Phase::Ended(End {
+        success,
+        reason: if success { reason::COMPLETED } else { reason::PROCESS_FAILED },
+        message: String::new(),
+        exit_code: Some(exit_code),
+        started_at: Some(time(EARLIER)),
+        finished_at: Some(time(finished_at)),
+    })
+}
+
+/// What is decided, with everything around the Job in order.
+fn next(job: &Job, observation: Observation, live: bool) -> Step {
+    let class = class(true, true);
+    next_with(job, ClassView::Present(&class), Settings::Present { uid: "parameters-uid".into() }, observation, live)
+}
+
+fn next_with(job: &Job, class: ClassView<'_>, settings: Settings, observation: Observation, live: bool) -> Step {
+    let labels = BTreeMap::new();
+    let view = View {
+        job,
+        job_is_live: live,
+        class,
+        namespace_labels: Some(&labels),
+        settings,
+        adapter: "kubernetes",
+        reference_type: "Job",
+        observation,
+        observation_is_live: live,
+    };
+    decide(&view, time(NOW))
+}
+
+/// The condition that a status write says, as `Type=Status/Reason`.
+fn says(step: &Step, type_: &str) -> String {
+    let Step::WriteStatus(status) = step else { panic!("not a status write: {step:?}") };
+    let condition = conditions::find(&status.conditions, type_).unwrap();
+    format!("{}/{}", condition.status.as_str(), condition.reason)
+}
+
+fn written(step: Step) -> JobStatus {
+    match step {
+        Step::WriteStatus(status) => *status,
+        other => panic!("not a status write: {other:?}"),
+    }
+}
+
+#[test]
+fn nothing_happens_before_our_finalizer_is_on_the_job() {
+    let bare = job("new", json!({"metadata": {"finalizers": null}}));
+    assert_eq!(next(&bare, Observation::Absent, true), Step::AddFinalizer);
+    let deleting = job("new", json!({"metadata": {"finalizers": null, "deletionTimestamp": NOW}}));
+    assert_eq!(next(&deleting, Observation::Absent, true), Step::Wait);
+}
+
+#[test]
+fn acceptance_pins_class_parameters_resources_and_adapter_in_one_write() {
+    let status = written(next(&job("new", json!({})), Observation::Absent, false));
+    let class = status.resolved_job_class.unwrap();
+    assert_eq!((class.uid.as_str(), class.parameters_ref.uid.as_deref()), ("class-uid", Some("parameters-uid")));
+    assert_eq!(status.execution.unwrap().adapter, "kubernetes");
+    assert!(status.effective_resources.is_some());
+    assert!(conditions::is_true(&status.conditions, conditions::ACCEPTED));
+}
+
+#[test]
+fn each_reason_why_a_job_waits_is_told() {
+    let fine = class(true, true);
+    let unaccepted = class(false, false);
+    let settings = || Settings::Present { uid: "parameters-uid".into() };
+    let mut bounded = fine.clone();
+    bounded.spec = serde_json::from_value(json!({
+        "controllerName": "k", "parametersRef": {"group": "g", "kind": "K", "name": "p"},
+        "resources": {"maximum": {"limits": {"cpu": "1"}}},
+    }))
+    .unwrap();
+    let mut closed = fine.clone();
+    closed.spec.allowed_namespaces = serde_json::from_value(json!({"matchLabels": {"a": "b"}})).unwrap();
+    let mut going = fine.clone();
+    going.metadata.deletion_timestamp = serde_json::from_value(json!(NOW)).unwrap();
+    for (class, settings, reason) in [
+        (ClassView::NoDefault, Settings::Missing, "NoDefaultJobClass"),
+        (ClassView::AmbiguousDefault(vec!["a".into(), "b".into()]), Settings::Missing, "AmbiguousDefaultJobClass"),
+        (ClassView::Absent("c".into()), Settings::Missing, "JobClassNotFound"),
+        (ClassView::Present(&going), settings(), "JobClassNotFound"),
+        (ClassView::Present(&unaccepted), settings(), "JobClassNotAccepted"),
+        (ClassView::Present(&closed), settings(), "NamespaceNotAllowed"),
+        (ClassView::Present(&bounded), settings(), "InvalidResources"),
+    ] {
+        let step = next_with(&job("new", json!({})), class, settings, Observation::Absent, false);
+        assert_eq!(says(&step, "Accepted"), format!("False/{reason}"));
+        assert_eq!(says(&step, "Succeeded"), "Unknown/Pending");
+    }
+    let bad = job("new", json!({"spec": {"task": {"image": "No Image"}}}));
+    assert_eq!(says(&next(&bad, Observation::Absent, false), "Accepted"), "False/InvalidTask");
+}
+
+#[test]
+fn a_replaced_class_or_parameters_never_take_an_accepted_job_over() {
+    let job = job("accepted", json!({}));
+    let mut other = class(true, true);
+    other.metadata.uid = Some("another".into());
+    let same = Settings::Present { uid: "parameters-uid".into() };
+    let step = next_with(&job, ClassView::Present(&other), same.clone(), Observation::Absent, true);
+    assert_eq!(says(&step, "Scheduled"), "False/JobClassReplaced");
+    let fine = class(true, true);
+    let step =
+        next_with(&job, ClassView::Present(&fine), Settings::Present { uid: "new".into() }, Observation::Absent, true);
+    assert_eq!(says(&step, "Scheduled"), "False/ParametersReplaced");
+    let unready = class(true, false);
+    let step = next_with(&job, ClassView::Present(&unready), same, Observation::Absent, true);
+    assert_eq!(says(&step, "Scheduled"), "False/RuntimeClassNotFound");
+}
+
+#[test]
+fn the_way_to_a_start_is_prepare_record_release() {
+    let accepted = job("accepted", json!({}));
+    assert_eq!(next(&accepted, Observation::Absent, false), Step::Backend(Request::Prepare));
+    let prepared = Observation::Present(execution(Phase::Prepared));
+    let recorded = written(next(&accepted, prepared.clone(), false));
+    assert_eq!(recorded.execution.unwrap().references[0].id, "native");
+    let scheduled = job("scheduled", json!({}));
+    assert_eq!(next(&scheduled, prepared.clone(), false), Step::ReadJob, "only on a live look");
+    assert_eq!(next(&scheduled, prepared, true), Step::Backend(Request::Release { id: "native".into() }));
+    assert_eq!(says(&next(&accepted, Observation::Foreign, true), "Scheduled"), "False/NameConflict");
+}
+
+#[test]
+fn what_was_recorded_is_never_made_again() {
+    let scheduled = job("scheduled", json!({}));
+    assert_eq!(next(&scheduled, Observation::Absent, false), Step::ReadExecution);
+    assert_eq!(says(&next(&scheduled, Observation::Absent, true), "Succeeded"), "Unknown/ResultUnknown");
+}
+
+#[test]
+fn start_and_end_are_reported_as_they_were_seen() {
+    let running = written(next(
+        &job("scheduled", json!({})),
+        Observation::Present(execution(Phase::Running { started_at: time("2026-01-01T00:05:00Z") })),
+        false,
+    ));
+    assert_eq!(running.start_time.unwrap().0, time("2026-01-01T00:05:00Z"));
+    let over = written(next(&job("running", json!({})), Observation::Present(execution(ended(false, 3, NOW))), false));
+    assert_eq!(over.result.unwrap().exit_code, Some(3));
+    assert_eq!(over.completion_time.unwrap().0, time(NOW));
+    assert_eq!(conditions::find(&over.conditions, "Succeeded").unwrap().status, ConditionStatus::False);
+}
+
+#[test]
+fn a_start_time_lies_between_creation_and_now_whatever_the_nodes_clock_says() {
+    for (said, written_down) in [("2025-01-01T00:00:00Z", EARLIER), ("2027-01-01T00:00:00Z", NOW)] {
+        let seen = Observation::Present(execution(Phase::Running { started_at: time(said) }));
+        assert_eq!(written(next(&job("scheduled", json!({})), seen, false)).start_time.unwrap().0, time(written_down));
+    }
+}
+
+#[test]
+fn a_job_that_is_over_is_left_alone() {
+    assert_eq!(next(&job("over", json!({})), Observation::Absent, false), Step::Wait);
+    assert_eq!(
+        next(&job("over", json!({"spec": {"desiredState": "Cancelled"}})), Observation::Absent, false),
+        Step::Wait
+    );
+}
+
+#[test]
+fn a_cancel_before_anything_exists_is_terminal_at_once_and_starts_nothing() {
+    let cancel = json!({"spec": {"desiredState": "Cancelled"}});
+    assert_eq!(says(&next(&job("new", cancel.clone()), Observation::Absent, false), "Succeeded"), "False/Cancelled");
+    let accepted = job("accepted", cancel);
+    assert_eq!(next(&accepted, Observation::Absent, false), Step::ReadExecution, "a create may have landed");
+    assert_eq!(says(&next(&accepted, Observation::Absent, true), "Succeeded"), "False/Cancelled");
+}
+
+#[test]
+fn a_cancel_of_a_running_task_records_why_reads_live_stops_and_waits_for_the_proof() {
+    let cancel = json!({"spec": {"desiredState": "Cancelled"}});
+    let running = |stop_requested| {
+        Observation::Present(Execution { stop_requested, ..execution(Phase::Running { started_at: time(EARLIER) }) })
+    };
+    let cancelled = job("running", cancel);
+    let status = written(next(&cancelled, running(false), false));
+    assert_eq!(conditions::find(&status.conditions, "Stopping").unwrap().reason, "Cancelled");
+    let mut stopping = cancelled;
+    stopping.status = Some(status);
+    assert_eq!(next(&stopping, running(false), false), Step::ReadExecution);
+    assert_eq!(next(&stopping, running(false), true), Step::Backend(Request::Stop { id: "native".into() }));
+    assert_eq!(next(&stopping, running(true), true), Step::Wait);
+    let stopped = Observation::Present(execution(Phase::Stopped));
+    assert_eq!(says(&next(&stopping, stopped, true), "Succeeded"), "False/Cancelled");
+}
+
+#[test]
+fn an_end_before_our_stop_stands_and_a_later_one_is_the_cause_of_the_stop() {
+    let stopping = |at: &str| {
+        let mut job = job("running", json!({"spec": {"desiredState": "Cancelled"}}));
+        let stop = json!({"type": "Stopping", "status": "True", "reason": "Cancelled", "message": "cancelled", "lastTransitionTime": at});
+        job.status.as_mut().unwrap().conditions.push(serde_json::from_value(stop).unwrap());
+        job
+    };
+    let (before, at, after) = ("2026-01-01T00:04:59Z", "2026-01-01T00:05:00Z", "2026-01-01T00:05:01Z");
+    for (success, code, finished, expected) in [
+        (true, 0, before, "True/Completed"),
+        (false, 3, before, "False/ProcessFailed"),
+        // Within the same second it cannot be told: code 0 is success, any other is our signal's.
+        (true, 0, at, "True/Completed"),
+        (false, 143, at, "False/Cancelled"),
+        (true, 0, after, "False/Cancelled"),
+        (false, 143, after, "False/Cancelled"),
+    ] {
+        let step = next(&stopping(at), Observation::Present(execution(ended(success, code, finished))), true);
+        assert_eq!(says(&step, "Succeeded"), expected, "code {code} at {finished}");
+        assert_eq!(written(step).result.unwrap().exit_code, Some(code), "the code that was seen is kept");
+    }
+}
+
+#[test]
+fn the_deadline_counts_from_the_start_and_stops_the_task() {
+    let running = Observation::Present(execution(Phase::Running { started_at: time(EARLIER) }));
+    let step = |seconds: i64| {
+        let job = job("running", json!({"spec": {"activeDeadlineSeconds": seconds}}));
+        // The first look only brings the message of the condition up to date.
+        let mut settled = job.clone();
+        if let Step::WriteStatus(status) = next(&job, running.clone(), false) {
+            settled.status = Some(*status);
+        }
+        next(&settled, running.clone(), false)
+    };
+    assert_eq!(step(900), Step::WaitUntil(time("2026-01-01T00:15:00Z")));
+    let Step::WriteStatus(status) = step(600) else { panic!("ten minutes are over") };
+    assert_eq!(conditions::find(&status.conditions, "Stopping").unwrap().reason, "DeadlineExceeded");
+}
+
+#[test]
+fn deletion_gives_a_verdict_then_cleans_up_then_lets_go() {
+    let deleting = |place| job(place, json!({"metadata": {"deletionTimestamp": NOW}}));
+    assert_eq!(says(&next(&deleting("new"), Observation::Absent, false), "Succeeded"), "False/Cancelled");
+    let over = deleting("over");
+    let present = |deletion_requested, protected| {
+        let phase = ended(true, 0, EARLIER);
+        Observation::Present(Execution { deletion_requested, protected, ..execution(phase) })
+    };
+    let id = || "native".to_owned();
+    assert_eq!(next(&over, present(false, true), false), Step::Backend(Request::Delete { id: id() }));
+    assert_eq!(next(&over, present(true, true), false), Step::Backend(Request::Unprotect { id: id() }));
+    assert_eq!(next(&over, present(true, false), false), Step::Wait);
+    assert_eq!(next(&over, Observation::Absent, false), Step::ReadExecution);
+    assert_eq!(next(&over, Observation::Absent, true), Step::RemoveFinalizer);
+    assert_eq!(next(&over, Observation::Foreign, true), Step::RemoveFinalizer, "what is not ours is left alone");
+}
