@@ -21,6 +21,9 @@ const ETCD: &str = "http://127.0.0.1:2379";
 /// Three to four seconds on two idle cores; a bound for machines that do much else.
 const READY: Duration = Duration::from_secs(90);
 
+/// The addresses of Services.
+pub(crate) const SERVICES: &str = "10.0.0.0/24";
+
 /// Starts the parts; returns when the API server serves and the other parts run.
 pub(crate) async fn start(folder: &Folder, plan: &Plan, supervisor: &Supervisor) -> anyhow::Result<kube::Client> {
     for client in ["admin", "controller-manager", "scheduler", "kubelet", "proxy"] {
@@ -66,7 +69,7 @@ fn api_server(folder: &Folder, audit: bool) -> anyhow::Result<Vec<String>> {
         "--service-account-issuer=https://kubernetes.default.svc".into(),
         format!("--service-account-key-file={}", pki("service-account.pub")),
         format!("--service-account-signing-key-file={}", pki("service-account.key")),
-        "--service-cluster-ip-range=10.0.0.0/24".into(),
+        format!("--service-cluster-ip-range={SERVICES}"),
         "--authorization-mode=Node,RBAC".into(),
         "--enable-admission-plugins=NodeRestriction".into(),
         format!("--kubelet-client-certificate={}", pki("apiserver-to-kubelet.crt")),

@@ -85,12 +85,14 @@ async fn everything(folder: &Folder, supervisor: &Supervisor) -> anyhow::Result<
 /// Loopback, and a link with the address of API server and node: neither takes a loopback address for that.
 async fn links() -> anyhow::Result<()> {
     let address = format!("{}/32", crate::pki::NODE_ADDRESS);
-    let commands: [&[&str]; 4] = [
+    let commands: [&[&str]; 5] = [
         &["link", "set", "lo", "up"],
         // A bridge because kernels without the dummy device exist.
         &["link", "add", "api", "type", "bridge"],
         &["addr", "add", &address, "dev", "api"],
         &["link", "set", "api", "up"],
+        // Services: without any route the API server's calls of webhooks end before kube-proxy's rules see them.
+        &["route", "add", control_plane::SERVICES, "dev", "api"],
     ];
     for arguments in commands {
         run_to_end(Command::new("ip").args(arguments)).await?;

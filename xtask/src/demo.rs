@@ -41,7 +41,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 fn on_own_cluster(options: &Options) -> Result<()> {
-    let image = image::build(image::NAME)?;
+    let image = image::build(image::NAME, image::Profile::Dev)?;
     let name = image.name().to_owned();
     let cluster = progress::step("starting a Kubernetes cluster", || {
         let runtime = tokio::runtime::Runtime::new().context("cannot start the async runtime")?;

@@ -1,9 +1,14 @@
 //! `cargo xtask image`: the container image, without a container engine.
 
-use std::{collections::BTreeMap, path::PathBuf, process::Command};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use anyhow::{Context, Result, ensure};
-use ayatori_tests::Image;
+use ayatori_tests::{File, Image};
 
 use crate::{progress, workspace};
 
@@ -19,36 +24,57 @@ pub(crate) struct Options {
     /// The name that the image gets in the archive.
     #[arg(long, default_value = NAME)]
     name: String,
+    /// Build with the development profile: sooner there, larger and slower.
+    #[arg(long)]
+    dev: bool,
+}
+
+/// How the server in the image is built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Profile {
+    /// What the tests and the demo run: built already, or soon.
+    Dev,
+    /// What is meant to be deployed.
+    Release,
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let image = build(&options.name)?;
-    std::fs::write(&options.output, image.archive())
-        .with_context(|| format!("cannot write {}", options.output.display()))?;
-    progress::say(&format!("wrote {}", options.output.display()));
+    let image = build(&options.name, if options.dev { Profile::Dev } else { Profile::Release })?;
+    let output = workspace::root().join(&options.output);
+    fs::write(&output, image.archive()).with_context(|| format!("cannot write {}", output.display()))?;
+    progress::say(&format!("wrote {}", output.display()));
     Ok(())
 }
 
-/// Builds the server as one static program and packs it alone into an image.
-pub(crate) fn build(name: &str) -> Result<Image> {
-    progress::step("building the server for its image", || {
-        let target = host_target()?;
-        // The target is named, so that build scripts and macros stay dynamic.
-        let built =
-            workspace::cargo(&["build", "--quiet", "--profile", "image", "--package", "ayatori", "--target", &target])
-                .env("RUSTFLAGS", "-C target-feature=+crt-static")
-                .status()
-                .context("cannot run cargo")?;
-        ensure!(built.success(), "the server does not build");
-        let program = workspace::target().join(target).join("image/ayatori");
-        Image::of_binary(name, &program, &[], BTreeMap::new())
+/// Builds the server and packs it into an image with the shared libraries that it names, and nothing else.
+pub(crate) fn build(name: &str, profile: Profile) -> Result<Image> {
+    progress::step("building ayatori and its image", || {
+        let (name_of_profile, folder) = match profile {
+            Profile::Dev => ("dev", "debug"),
+            Profile::Release => ("release", "release"),
+        };
+        let mut cargo = workspace::cargo(&["build", "--quiet", "--package", "ayatori", "--profile", name_of_profile]);
+        ensure!(cargo.status().context("cannot run cargo")?.success(), "ayatori does not build");
+        let program = workspace::target().join(folder).join("ayatori");
+        Image::of_binary(name, &program, &[], shared_libraries(&program)?)
     })
 }
 
-/// The target triple of this machine, as the compiler names it.
-fn host_target() -> Result<String> {
-    let output = Command::new("rustc").arg("-vV").output().context("cannot run rustc")?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let host = text.lines().find_map(|line| line.strip_prefix("host: "));
-    Ok(host.context("rustc does not tell its host")?.to_owned())
+/// The shared libraries of a program and the loader that it names, at the paths where the loader looks.
+fn shared_libraries(program: &Path) -> Result<BTreeMap<String, File>> {
+    let output = Command::new("ldd").arg(program).output().context("cannot run ldd")?;
+    ensure!(output.status.success(), "ldd does not understand {}", program.display());
+    // `libc.so.6 => /lib/…/libc.so.6 (0x…)`, `/lib64/ld-linux-x86-64.so.2 (0x…)`, and `linux-vdso.so.1 (0x…)`, which
+    // the kernel brings.
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let paths = text.lines().filter_map(|line| {
+        let line = line.rsplit("=>").next()?;
+        line.split_whitespace().next().filter(|path| path.starts_with('/')).map(str::to_owned)
+    });
+    paths
+        .map(|path| {
+            let bytes = fs::read(&path).with_context(|| format!("cannot read {path}"))?;
+            Ok((path, File::Program(bytes)))
+        })
+        .collect()
 }

@@ -14,7 +14,7 @@ mod places;
 mod quantities;
 mod values;
 
-pub(crate) use places::{Place, fields, places};
+pub(crate) use places::{fields, places};
 
 /// The class of the valid object itself.
 pub(crate) const AS_IT_IS: &str = "as-it-is";

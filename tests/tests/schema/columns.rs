@@ -43,7 +43,8 @@ fn table(text: &str) -> Vec<Line> {
         .collect();
     let cells = |line: &str| -> Vec<String> {
         let ends = starts.iter().skip(1).copied().chain([usize::MAX]);
-        let cell = |(&start, end): (&usize, usize)| line.get(start..end.min(line.len())).unwrap_or("").trim().to_owned();
+        let cell =
+            |(&start, end): (&usize, usize)| line.get(start..end.min(line.len())).unwrap_or("").trim().to_owned();
         starts.iter().zip(ends).map(cell).collect()
     };
     let names = cells(header);
@@ -88,9 +89,21 @@ async fn kubectl_shows_the_columns_of_a_job_and_more_of_them_with_o_wide() -> an
         let few = table(&kubectl(cluster, &["get", "ajob", "-n", namespace])?);
         let few_columns = ["NAME", "CLASS", "ACCEPTED", "SCHEDULED", "SUCCEEDED", "REASON", "AGE"];
         assert_eq!(few[0].columns(), few_columns);
-        let lines = table(&kubectl(cluster, &["get", "jobs.execution.ayatori.ddupan.top", "-n", namespace, "-o", "wide"])?);
-        let many = ["NAME", "CLASS", "ACCEPTED", "SCHEDULED", "SUCCEEDED", "REASON", "EXIT", "ADAPTER", "STARTED",
-            "COMPLETED", "AGE"];
+        let lines =
+            table(&kubectl(cluster, &["get", "jobs.execution.ayatori.ddupan.top", "-n", namespace, "-o", "wide"])?);
+        let many = [
+            "NAME",
+            "CLASS",
+            "ACCEPTED",
+            "SCHEDULED",
+            "SUCCEEDED",
+            "REASON",
+            "EXIT",
+            "ADAPTER",
+            "STARTED",
+            "COMPLETED",
+            "AGE",
+        ];
         assert_eq!(lines[0].columns(), many);
         let cells = |name: &str| {
             let line = lines.iter().find(|line| line.get("NAME") == name).unwrap();
@@ -115,7 +128,8 @@ async fn kubectl_shows_the_columns_of_a_job_and_more_of_them_with_o_wide() -> an
 async fn kubectl_shows_the_columns_of_a_class_by_its_short_name() -> anyhow::Result<()> {
     let (cluster, server) = (server::our_cluster().await?, server::ours().await?);
     let mut status = Kind::JobClass.status();
-    status["conditions"] = json!([condition("Ready", "False", "RuntimeClassNotFound"), condition("Accepted", "True", "Accepted")]);
+    status["conditions"] =
+        json!([condition("Ready", "False", "RuntimeClassNotFound"), condition("Accepted", "True", "Accepted")]);
     store(&server, &Kind::JobClass.collection(), Kind::JobClass.object("shown"), status).await?;
     let lines = table(&kubectl(cluster, &["get", "ajc", "shown"])?);
     assert_eq!(lines[0].columns(), ["NAME", "CONTROLLER", "ACCEPTED", "READY", "AGE"]);
@@ -143,7 +157,8 @@ async fn the_field_selector_of_an_absent_completion_time_lists_the_unfinished() 
     suite::with_namespace(cluster, async |namespace| {
         store_jobs(&server, namespace).await?;
         let list = |selector: &str| -> anyhow::Result<Vec<String>> {
-            let names = kubectl(cluster, &["get", "ajob", "-n", namespace, "--field-selector", selector, "-o", "name"])?;
+            let names =
+                kubectl(cluster, &["get", "ajob", "-n", namespace, "--field-selector", selector, "-o", "name"])?;
             Ok(names.lines().map(|name| name.rsplit('/').next().unwrap_or_default().to_owned()).collect())
         };
         assert_eq!(list("status.completionTime=")?, ["bare", "waiting"]);

@@ -47,11 +47,7 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
             // Its pattern refuses emoji in both.
             ("Job", &["/spec/task/env/0/name"], &["too-long"]),
             ("JobClass", &["/spec/parametersRef/*"], TOO_LONG),
-            (
-                "KubernetesExecutionParameters",
-                &["/spec/serviceAccountName", "/spec/runtimeClassName"],
-                TOO_LONG,
-            ),
+            ("KubernetesExecutionParameters", &["/spec/serviceAccountName", "/spec/runtimeClassName"], TOO_LONG),
             (
                 "OpenSandboxExecutionParameters",
                 &["/spec/endpoint", "/spec/apiKeySecretRef/*", "/spec/poolRef"],
@@ -120,10 +116,7 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
             ("Job", &["/status"], &["only-completionTime"]),
         ],
     },
-    Difference {
-        reason: "A4: no result before the end",
-        cases: &[("Job", &["/status"], &["only-an-exit-code"])],
-    },
+    Difference { reason: "A4: no result before the end", cases: &[("Job", &["/status"], &["only-an-exit-code"])] },
     Difference {
         reason: "A4: no startTime before Scheduled=True, which needs Accepted=True and an execution",
         cases: &[
@@ -198,17 +191,6 @@ const BAD_MEMORY: &[&str] = &[
     "number:9223372036854775807",
 ];
 
-impl Difference {
-    /// Whether it speaks of that change.
-    pub(crate) fn matches(&self, kind: &str, change: &Change) -> bool {
-        self.cases.iter().any(|(of, places, classes)| {
-            (*of == "*" || *of == kind)
-                && classes.contains(&change.class.as_str())
-                && places.iter().any(|pattern| place_matches(pattern, &change.at))
-        })
-    }
-}
-
 /// `*` stands for one name or index; a pattern that begins with `…` fits the end of the place.
 fn place_matches(pattern: &str, place: &str) -> bool {
     let mut names: Vec<_> = place.split('/').collect();
@@ -225,27 +207,44 @@ fn place_matches(pattern: &str, place: &str) -> bool {
 
 /// Faults of the list, given every case and whether the two definitions judged it differently.
 ///
-/// Of single changes the list must say exactly which differ; a pair may differ only if one of its changes may.
+/// Of single changes the list must say exactly which differ; a pair may differ only if one of its changes may. Every
+/// place and every class in the list must occur, so that nothing stays there that has lost its meaning.
 pub(crate) fn check(judged: &[(&Case, bool)]) -> Vec<String> {
     let mut faults = Vec::new();
     let mut used = BTreeSet::new();
     for (case, differs) in judged {
         let kind = case.kind.name();
-        let matching = |change: &Change| DIFFERENCES.iter().position(|entry| entry.matches(kind, change));
-        let entries: Vec<_> = case.changes.iter().filter_map(matching).collect();
-        match (differs, case.changes.len(), entries.is_empty()) {
+        let words: Vec<_> = case.changes.iter().flat_map(|change| words_about(kind, change)).collect();
+        match (differs, case.changes.len(), words.is_empty()) {
             (true, _, true) => faults.push(format!("{kind} {}: differs, and the list does not say why", case.name())),
             (false, 1, false) => faults.push(format!("{kind} {}: the list says that it differs", case.name())),
-            (true, 1, false) => used.extend(entries),
+            (true, 1, false) => used.extend(words),
             _ => {}
         }
     }
-    for (index, entry) in DIFFERENCES.iter().enumerate() {
-        if !used.contains(&index) {
-            faults.push(format!("no case differs for this reason: {}", entry.reason));
+    for entry in DIFFERENCES {
+        for (kind, places, classes) in entry.cases {
+            for word in places.iter().chain(*classes).filter(|word| !used.contains(&(entry.reason, *kind, **word))) {
+                faults.push(format!("no {kind} with {word} differs for this reason: {}", entry.reason));
+            }
         }
     }
     faults
+}
+
+/// Where the list speaks of a change: (reason, kind as it is written, place or class as it is written).
+fn words_about(kind: &str, change: &Change) -> Vec<(&'static str, &'static str, &'static str)> {
+    let mut words = Vec::new();
+    for entry in DIFFERENCES {
+        for (of, places, classes) in entry.cases.iter().filter(|(of, ..)| *of == "*" || *of == kind) {
+            let class = classes.iter().find(|class| **class == change.class);
+            let place = places.iter().find(|pattern| place_matches(pattern, &change.at));
+            if let (Some(place), Some(class)) = (place, class) {
+                words.extend([(entry.reason, *of, *place), (entry.reason, *of, *class)]);
+            }
+        }
+    }
+    words
 }
 
 #[test]

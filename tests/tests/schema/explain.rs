@@ -32,9 +32,10 @@ fn unexplained(schema: &Value, field: &str, found: &mut Vec<String>) {
     }
 }
 
-/// Several words and a full stop; not only the field's name said again.
+/// Several words, not only the field's name said again. (Some of Kubernetes' own sentences lack their full stop.)
 fn is_a_sentence(text: &str) -> bool {
-    text.split_whitespace().count() >= 2 && text.trim_end().ends_with(['.', ')', '`'])
+    let words = text.split_whitespace().count();
+    words >= 5 || (words >= 2 && text.trim_end().ends_with('.'))
 }
 
 #[test]

@@ -27,21 +27,3 @@ fn parent<'a>(mut at: &'a mut Value, pointer: &str) -> &'a mut Value {
     }
     at
 }
-
-/// RFC 7386: null removes, objects are merged, all else replaces.
-pub(crate) fn merge(target: &mut Value, patch: &Value) {
-    let Value::Object(fields) = patch else {
-        *target = patch.clone();
-        return;
-    };
-    if !target.is_object() {
-        *target = Value::Object(serde_json::Map::new());
-    }
-    for (name, value) in fields {
-        if value.is_null() {
-            target.as_object_mut().unwrap().remove(name);
-        } else {
-            merge(&mut target[name], value);
-        }
-    }
-}

@@ -1,14 +1,20 @@
 //! The two API servers, and plain requests to them.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context, ensure};
-use ayatori_tests::{Cluster, Options, suite};
+use ayatori_tests::{Cluster, Options, suite, tools};
 use http::Request;
 use serde_json::Value;
 use tokio::sync::OnceCell;
 
 use crate::kinds::Kind;
+
+/// Usually a second.
+const PUBLISHED: Duration = Duration::from_secs(30);
 
 /// An API server that serves the four kinds.
 #[derive(Clone)]
@@ -40,10 +46,28 @@ pub(crate) async fn our_cluster() -> anyhow::Result<&'static Cluster> {
     let apply = async || {
         let definitions = ayatori_crds::definitions::all()?;
         let manifests: Vec<String> = definitions.iter().map(|definition| definition.object.to_string()).collect();
-        cluster.add_crds(&manifests.iter().map(String::as_str).collect::<Vec<_>>()).await
+        cluster.add_crds(&manifests.iter().map(String::as_str).collect::<Vec<_>>()).await?;
+        published(&cluster.client().await?).await
     };
     APPLIED.get_or_try_init(apply).await?;
     Ok(cluster)
+}
+
+/// Waits until what kubectl asks first (which resources there are, and their fields) tells of all four kinds: that
+/// comes a little later than the resources themselves.
+async fn published(client: &kube::Client) -> anyhow::Result<()> {
+    let group = format!("apis/{}/v1alpha1", ayatori_crds::names::GROUP);
+    let deadline = Instant::now() + PUBLISHED;
+    for path in [format!("/{group}"), format!("/openapi/v3/{group}")] {
+        while {
+            let text = client.request_text(Request::get(&path).body(Vec::new())?).await.unwrap_or_default();
+            !Kind::ALL.iter().all(|kind| text.contains(&format!(r#""kind":"{}""#, kind.name())))
+        } {
+            ensure!(Instant::now() < deadline, "{path} does not tell of all kinds");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+    Ok(())
 }
 
 /// The API server with our definitions.
@@ -55,7 +79,7 @@ pub(crate) async fn ours() -> anyhow::Result<Server> {
 pub(crate) fn reference_definitions() -> anyhow::Result<Option<Vec<String>>> {
     let folder: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/reference/crds");
     if !folder.is_dir() {
-        eprintln!("there is no ../shared/reference/crds: our definitions are compared with their own record only");
+        tools::say("there is no ../shared/reference/crds: our definitions are compared with their own record only");
         return Ok(None);
     }
     let mut manifests = Vec::new();
@@ -80,11 +104,6 @@ pub(crate) async fn reference() -> anyhow::Result<Option<Server>> {
 }
 
 impl Server {
-    /// A server by another client.
-    pub(crate) fn new(client: kube::Client) -> Self {
-        Self { client }
-    }
-
     /// One request. An answer of 5xx is an error: it says nothing about the object.
     pub(crate) async fn send(&self, verb: Verb, path: &str, body: &Value) -> anyhow::Result<Answer> {
         let (method, content) = match verb {

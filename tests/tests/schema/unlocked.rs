@@ -49,7 +49,8 @@ fn broken_specs() -> Vec<(&'static str, Value)> {
         pointer::set(&mut object, &format!("/spec{at}"), value);
         object["spec"].clone()
     };
-    let variables = |count: usize| (0..count).map(|n| json!({"name": format!("A{n}"), "value": "x"})).collect::<Vec<_>>();
+    let variables =
+        |count: usize| (0..count).map(|n| json!({"name": format!("A{n}"), "value": "x"})).collect::<Vec<_>>();
     vec![
         ("no desiredState", set("/desiredState", None)),
         ("a negative quantity in the spec", set("/resources/requests/cpu", Some(json!("-1")))),

@@ -18,6 +18,7 @@ mod reference;
 mod rules;
 mod status;
 mod status_figures;
+mod status_lists;
 
 pub(crate) use rules::Rule;
 
@@ -50,7 +51,7 @@ impl Row {
 pub(crate) type Changes<'a> = &'a [(&'a str, Value)];
 
 /// Rows of one rule about the spec: what is changed in the valid object before, and then in the update. A null removes.
-pub(crate) fn spec_rows(rule: Rule, allowed: bool, rows: &[(&'static str, Changes<'_>, Changes<'_>)]) -> Vec<Row> {
+pub(crate) fn spec_rows(rule: &Rule, allowed: bool, rows: &[(&'static str, Changes<'_>, Changes<'_>)]) -> Vec<Row> {
     let row = |(what, before, update): &(&'static str, Changes<'_>, Changes<'_>)| {
         let old = changed(&json!({"spec": rule.kind.object("any")["spec"]}), "/spec", before);
         let new = changed(&old, "/spec", update);
@@ -69,7 +70,7 @@ pub(crate) fn changed(object: &Value, root: &str, changes: Changes<'_>) -> Value
 }
 
 fn all_rows() -> Vec<Row> {
-    [job_spec::rows(), other_kinds::rows(), status::rows(), status_figures::rows()].concat()
+    [job_spec::rows(), other_kinds::rows(), status::rows(), status_lists::rows(), status_figures::rows()].concat()
 }
 
 /// Makes the old object, and says what the server says to the update (which is a dry run).
@@ -109,7 +110,8 @@ async fn judge(server: &Server, rows: &[Row], prefix: &str) -> anyhow::Result<Ve
 
 /// What is wrong with the answer, if anything is. A refusal must name the rule.
 fn fault(row: &Row, answer: &Answer) -> Option<String> {
-    let named = || answer.causes().iter().any(|(field, text)| *field == row.rule.field && text.ends_with(&row.rule.message));
+    let named =
+        || answer.causes().iter().any(|(field, text)| *field == row.rule.field && text.ends_with(&row.rule.message));
     let right = if row.allowed { answer.is_accepted() } else { answer.code == 422 && named() };
     let wanted = if row.allowed { "allowed" } else { "refused by that rule" };
     (!right).then(|| format!("{}: should be {wanted}, but: {}", row.name(), answer.summary()))

@@ -24,16 +24,36 @@ fn environment() -> HandPicked {
         ("/spec/task/env", "neither-value-nor-valueFrom", json!([{"name": "A"}])),
         ("/spec/task/env", "null-value-and-valueFrom", json!([{"name": "A", "value": null, "valueFrom": from}])),
         ("/spec/task/env", "empty-valueFrom", json!([{"name": "A", "valueFrom": {}}])),
-        ("/spec/task/env", "both-keys", json!([{"name": "A", "valueFrom": {"secretKeyRef": key, "configMapKeyRef": key}}])),
-        ("/spec/task/env", "fieldRef", json!([{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}])),
-        ("/spec/task/env", "fieldRef-besides", json!([{"name": "A",
-            "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}, "secretKeyRef": key}}])),
+        (
+            "/spec/task/env",
+            "both-keys",
+            json!([{"name": "A", "valueFrom": {"secretKeyRef": key, "configMapKeyRef": key}}]),
+        ),
+        (
+            "/spec/task/env",
+            "fieldRef",
+            json!([{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}]),
+        ),
+        (
+            "/spec/task/env",
+            "fieldRef-besides",
+            json!([{"name": "A",
+            "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}, "secretKeyRef": key}}]),
+        ),
         ("/spec/task/env", "one-name-twice", json!([{"name": "A", "value": "1"}, {"name": "A", "value": "2"}])),
-        ("/spec/task/env", "names-that-differ-in-case", json!([{"name": "A", "value": "1"}, {"name": "a", "value": "2"}])),
+        (
+            "/spec/task/env",
+            "names-that-differ-in-case",
+            json!([{"name": "A", "value": "1"}, {"name": "a", "value": "2"}]),
+        ),
         ("/spec/task/env", "empty-value", json!([{"name": "A", "value": ""}])),
         ("/spec/task/env", "a-number-as-value", json!([{"name": "A", "value": 5}])),
         ("/spec/task/env", "name-of-the-platform", json!([{"name": "AYATORI_X", "value": "1"}])),
-        ("/spec/task/env", "empty-name-of-a-secret", json!([{"name": "A", "valueFrom": {"secretKeyRef": {"name": "", "key": "k"}}}])),
+        (
+            "/spec/task/env",
+            "empty-name-of-a-secret",
+            json!([{"name": "A", "valueFrom": {"secretKeyRef": {"name": "", "key": "k"}}}]),
+        ),
         ("/spec/task/env", "no-name-of-a-secret", json!([{"name": "A", "valueFrom": {"secretKeyRef": {"key": "k"}}}])),
     ];
     for (class, name) in [
@@ -77,12 +97,21 @@ fn tasks() -> HandPicked {
 
 /// The rules of A4 that look at one status, without an older one.
 fn job_statuses() -> HandPicked {
-    let (accepted, scheduled) = (condition("Accepted", "True", "Valid"), condition("Scheduled", "True", "BackendCreated"));
+    let (accepted, scheduled) =
+        (condition("Accepted", "True", "Valid"), condition("Scheduled", "True", "BackendCreated"));
     let succeeded = |status| condition("Succeeded", status, "Completed");
     vec![
-        ("/status", "waiting", json!({"observedGeneration": 1, "conditions": [condition("Succeeded", "Unknown", "Pending")]})),
-        ("/status", "cancelled-before-acceptance", json!({"conditions": [condition("Succeeded", "False", "Cancelled")],
-            "completionTime": "2030-01-01T10:00:00Z", "result": {"reason": "Cancelled"}})),
+        (
+            "/status",
+            "waiting",
+            json!({"observedGeneration": 1, "conditions": [condition("Succeeded", "Unknown", "Pending")]}),
+        ),
+        (
+            "/status",
+            "cancelled-before-acceptance",
+            json!({"conditions": [condition("Succeeded", "False", "Cancelled")],
+            "completionTime": "2030-01-01T10:00:00Z", "result": {"reason": "Cancelled"}}),
+        ),
         ("/status", "only-an-exit-code", json!({"result": {"exitCode": 0}})),
         ("/status", "only-startTime", json!({"startTime": "2030-01-01T10:00:00Z"})),
         ("/status", "only-completionTime", json!({"completionTime": "2030-01-01T10:00:00Z"})),
@@ -96,7 +125,11 @@ fn job_statuses() -> HandPicked {
         ("/status/completionTime", "before-startTime", json!("2030-01-01T09:59:59Z")),
         ("/status/completionTime", "at-startTime", json!("2030-01-01T10:00:00Z")),
         ("/status/completionTime", "at-startTime-in-another-zone", json!("2030-01-01T12:00:00+02:00")),
-        ("/status/execution/references", "one-type-twice", json!([{"type": "Job", "id": "a"}, {"type": "Job", "id": "b"}])),
+        (
+            "/status/execution/references",
+            "one-type-twice",
+            json!([{"type": "Job", "id": "a"}, {"type": "Job", "id": "b"}]),
+        ),
         ("/status/conditions/0/type", "with-a-domain", json!("example.com/Checked")),
         ("/status/conditions/0/type", "with-a-slash-only", json!("/")),
         ("/status/conditions/0/type", "317-characters", json!("a".repeat(317))),
@@ -111,7 +144,7 @@ fn classes() -> HandPicked {
     let reference = json!({"group": "g", "kind": "k", "name": "n"});
     vec![
         ("/spec", "only-what-is-required", json!({"controllerName": "example.com/other", "parametersRef": reference})),
-        ("/spec/parametersRef", "without-uid", reference.clone()),
+        ("/spec/parametersRef", "without-uid", reference),
         ("/spec/parametersRef", "with-a-namespace", json!({"group": "g", "kind": "k", "name": "n", "namespace": "x"})),
         ("/spec/parametersRef", "empty-words", json!({"group": "", "kind": "", "name": ""})),
         ("/spec/allowedNamespaces", "empty-labels", json!({"matchLabels": {}})),
@@ -119,13 +152,25 @@ fn classes() -> HandPicked {
         ("/spec/allowedNamespaces", "an-impossible-label", json!({"matchLabels": {"a b/c/d": "e f"}})),
         ("/spec/allowedNamespaces", "names", json!(["default"])),
         ("/spec/allowedNamespaces/matchExpressions", "unknown-operator", json!([{"key": "a", "operator": "Near"}])),
-        ("/spec/allowedNamespaces/matchExpressions", "in-nothing", json!([{"key": "a", "operator": "In", "values": []}])),
+        (
+            "/spec/allowedNamespaces/matchExpressions",
+            "in-nothing",
+            json!([{"key": "a", "operator": "In", "values": []}]),
+        ),
         ("/spec/allowedNamespaces/matchExpressions", "no-operator", json!([{"key": "a"}])),
-        ("/spec/resources", "minimum-over-maximum", json!({"minimum": {"requests": {"cpu": "2"}}, "maximum": {"requests": {"cpu": "1"}}})),
+        (
+            "/spec/resources",
+            "minimum-over-maximum",
+            json!({"minimum": {"requests": {"cpu": "2"}}, "maximum": {"requests": {"cpu": "1"}}}),
+        ),
         ("/spec/resources", "a-list-of-one-kind", json!({"maximum": {"limits": {"memory": "1Gi"}}})),
         ("/spec/resources", "null-parts", json!({"defaults": null, "minimum": null, "maximum": null})),
         ("/spec/isDefault", "a-field-that-is-none", json!(true)),
-        ("/status/conditions", "one-type-twice", json!([condition("Ready", "True", "A"), condition("Ready", "False", "B")])),
+        (
+            "/status/conditions",
+            "one-type-twice",
+            json!([condition("Ready", "True", "A"), condition("Ready", "False", "B")]),
+        ),
         ("/status/conditions/0/type", "317-characters", json!("a".repeat(317))),
     ]
 }
@@ -135,8 +180,16 @@ fn kubernetes() -> HandPicked {
         ("/spec", "only-what-is-required", json!({"serviceAccountName": "runner"})),
         ("/spec/serviceAccountName", "no-name-of-kubernetes", json!("No Name!")),
         ("/spec/scheduling", "affinity", json!({"affinity": {}})),
-        ("/spec/scheduling/nodeSelector", "many", json!((0..64).map(|n| (format!("k{n}"), json!("v"))).collect::<serde_json::Map<_, _>>())),
-        ("/spec/scheduling/nodeSelector", "too-many", json!((0..65).map(|n| (format!("k{n}"), json!("v"))).collect::<serde_json::Map<_, _>>())),
+        (
+            "/spec/scheduling/nodeSelector",
+            "many",
+            json!((0..64).map(|n| (format!("k{n}"), json!("v"))).collect::<serde_json::Map<_, _>>()),
+        ),
+        (
+            "/spec/scheduling/nodeSelector",
+            "too-many",
+            json!((0..65).map(|n| (format!("k{n}"), json!("v"))).collect::<serde_json::Map<_, _>>()),
+        ),
         ("/spec/scheduling/nodeSelector", "a-number", json!({"disk": 5})),
         ("/spec/scheduling/nodeSelector", "a-null-label", json!({"disk": null})),
         ("/spec/scheduling/nodeSelector", "an-empty-key", json!({"": "x"})),

@@ -6,17 +6,46 @@ use serde_json::{Value, json};
 const THOROUGH: [&str; 2] = ["spec.resources.requests.", "spec.resources.defaults.requests."];
 
 const TAKEN: &[&str] = &[
-    "0", "-0", "1", "+1", "1000m", "0.5Gi", "512Mi", "1G", "1e9", "1E3", "1e-3", ".5", "1.", "100n", "0.1n", "1k", "4Ki",
+    "0",
+    "-0",
+    "1",
+    "+1",
+    "1000m",
+    "0.5Gi",
+    "512Mi",
+    "1G",
+    "1e9",
+    "1E3",
+    "1e-3",
+    ".5",
+    "1.",
+    "100n",
+    "0.1n",
+    "1k",
+    "4Ki",
     "9223372036854775",
 ];
 /// Some are taken for memory and beyond the bounds of CPU, which is counted in thousandths.
 const AT_AND_BEYOND_THE_BOUNDS: &[&str] = &[
-    "9223372036854776", "9Pi", "1E", "7Ei", "9223372036854775806", "9223372036854775807", "9223372036854775808", "8Ei",
-    "9Ei", "1e19", "1e999", "1e1.5", "-1", "-1m", "-0.5Gi", "-9Ei",
+    "9223372036854776",
+    "9Pi",
+    "1E",
+    "7Ei",
+    "9223372036854775806",
+    "9223372036854775807",
+    "9223372036854775808",
+    "8Ei",
+    "9Ei",
+    "1e19",
+    "1e999",
+    "1e1.5",
+    "-1",
+    "-1m",
+    "-0.5Gi",
+    "-9Ei",
 ];
-const NO_QUANTITIES: &[&str] = &[
-    "", "1 Gi", " 1", "1\n", "1gi", "1K", "0x10", "NaN", "1e", "m", "--1", "1.2.3", "１", "٣", "1\u{301}", "1🚀",
-];
+const NO_QUANTITIES: &[&str] =
+    &["", "1 Gi", " 1", "1\n", "1gi", "1K", "0x10", "NaN", "1e", "m", "--1", "1.2.3", "１", "٣", "1\u{301}", "1🚀"];
 const SELECTION: &[&str] = &["1000m", "9223372036854775", "9Pi", "9Ei", "1e1.5", "-1m", "", "1gi", "１"];
 
 pub(crate) fn add(field: &str, add: &mut impl FnMut(&str, Value)) {

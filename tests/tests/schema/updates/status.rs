@@ -5,14 +5,14 @@ use serde_json::{Value, json};
 use super::{Changes, Row, Rule, changed};
 use crate::kinds::{Kind, condition};
 
-const FINAL: &str = "never changes once it is set";
-const KEPT: &str = "is never removed once it is set";
+pub(crate) const FINAL: &str = "never changes once it is set";
+pub(crate) const KEPT: &str = "is never removed once it is set";
 const ACCEPTED: &str = "/conditions/0";
-const SCHEDULED: &str = "/conditions/1";
+pub(crate) const SCHEDULED: &str = "/conditions/1";
 const SUCCEEDED: &str = "/conditions/2";
 
 pub(crate) fn rows() -> Vec<Row> {
-    [times(), outcome(), additions(), result_and_class(), parts(), conditions(), transitions(), execution()].concat()
+    [times(), outcome(), additions(), result_and_class(), parts()].concat()
 }
 
 pub(crate) fn rule(field: &str, message: &str) -> Rule {
@@ -20,7 +20,7 @@ pub(crate) fn rule(field: &str, message: &str) -> Rule {
 }
 
 /// Rows of one rule: the status before, and what the update changes in it. The place "" is the whole status.
-pub(crate) fn status_rows(rule: Rule, allowed: bool, rows: &[(&'static str, Value, Changes<'_>)]) -> Vec<Row> {
+pub(crate) fn status_rows(rule: &Rule, allowed: bool, rows: &[(&'static str, Value, Changes<'_>)]) -> Vec<Row> {
     let spec = Kind::Job.object("any")["spec"].clone();
     let row = |(what, status, update): &(&'static str, Value, Changes<'_>)| {
         let old = json!({"spec": spec, "status": status});
@@ -30,12 +30,12 @@ pub(crate) fn status_rows(rule: Rule, allowed: bool, rows: &[(&'static str, Valu
     rows.iter().map(row).collect()
 }
 
-fn waiting() -> Value {
+pub(crate) fn waiting() -> Value {
     let conditions = [condition("Accepted", "False", "JobClassNotFound"), condition("Succeeded", "Unknown", "Pending")];
     json!({"observedGeneration": 1, "conditions": conditions})
 }
 
-fn accepted() -> Value {
+pub(crate) fn accepted() -> Value {
     let full = Kind::Job.status();
     let mut conditions = vec![condition("Accepted", "True", "Valid"), condition("Scheduled", "False", "Pending")];
     conditions.push(condition("Succeeded", "Unknown", "Scheduling"));
@@ -43,17 +43,17 @@ fn accepted() -> Value {
         "effectiveResources": full["effectiveResources"]})
 }
 
-fn scheduled() -> Value {
+pub(crate) fn scheduled() -> Value {
     let is_scheduled = condition("Scheduled", "True", "BackendCreated");
     changed(&accepted(), "", &[(SCHEDULED, is_scheduled), ("/execution", Kind::Job.status()["execution"].clone())])
 }
 
-fn running() -> Value {
+pub(crate) fn running() -> Value {
     changed(&scheduled(), "", &[("/startTime", json!("2030-01-01T10:00:00Z"))])
 }
 
 /// What the controller writes at the end.
-fn end() -> Vec<(&'static str, Value)> {
+pub(crate) fn end() -> Vec<(&'static str, Value)> {
     vec![
         (SUCCEEDED, condition("Succeeded", "True", "Completed")),
         ("/completionTime", json!("2030-01-01T10:05:00Z")),
@@ -66,7 +66,7 @@ pub(crate) fn finished() -> Value {
 }
 
 /// Cancelled before it was accepted.
-fn cancelled() -> Value {
+pub(crate) fn cancelled() -> Value {
     json!({"conditions": [condition("Succeeded", "False", "Cancelled")], "completionTime": "2030-01-01T10:05:00Z",
         "result": {"reason": "Cancelled"}})
 }
@@ -75,56 +75,88 @@ fn times() -> Vec<Row> {
     let (start, end_time) = ("/startTime", "/completionTime");
     let started = || (start, json!("2030-01-01T10:00:00Z"));
     let fixed = rule("status.startTime", FINAL);
-    let mut rows = status_rows(fixed.clone(), true, &[
-        ("a running Job as before", running(), &[]),
-        ("set for the first time", scheduled(), &[started()]),
-    ]);
-    rows.extend(status_rows(fixed, false, &[
-        ("later", running(), &[(start, json!("2030-01-01T10:00:01Z"))]),
-        ("removed", running(), &[(start, Value::Null)]),
-        ("removed at the end", running(), &[end(), vec![(start, Value::Null)]].concat()),
-    ]));
+    let mut rows = status_rows(
+        &fixed,
+        true,
+        &[("a running Job as before", running(), &[]), ("set for the first time", scheduled(), &[started()])],
+    );
+    rows.extend(status_rows(
+        &fixed,
+        false,
+        &[
+            ("later", running(), &[(start, json!("2030-01-01T10:00:01Z"))]),
+            ("removed", running(), &[(start, Value::Null)]),
+            ("removed at the end", running(), &[end(), vec![(start, Value::Null)]].concat()),
+        ],
+    ));
     let in_order = rule("status.startTime", "may be set only where the condition Scheduled is True");
-    rows.extend(status_rows(in_order.clone(), true, &[("set when Scheduled", scheduled(), &[started()])]));
-    rows.extend(status_rows(in_order, false, &[
-        ("set when accepted", accepted(), &[started()]),
-        ("set when waiting", waiting(), &[started()]),
-        ("the first status", Value::Null, &[("", json!({"startTime": "2030-01-01T10:00:00Z"}))]),
-    ]));
+    rows.extend(status_rows(&in_order, true, &[("set when Scheduled", scheduled(), &[started()])]));
+    rows.extend(status_rows(
+        &in_order,
+        false,
+        &[
+            ("set when accepted", accepted(), &[started()]),
+            ("set when waiting", waiting(), &[started()]),
+            ("the first status", Value::Null, &[("", json!({"startTime": "2030-01-01T10:00:00Z"}))]),
+        ],
+    ));
     let fixed = rule("status.completionTime", FINAL);
-    rows.extend(status_rows(fixed.clone(), true, &[
-        ("a finished Job as before", finished(), &[]),
-        ("set at the end", running(), &end()),
-    ]));
-    rows.extend(status_rows(fixed, false, &[
-        ("later", finished(), &[(end_time, json!("2030-01-01T10:05:01Z"))]),
-        ("removed", finished(), &[(end_time, Value::Null)]),
-        ("of a cancelled Job, later", cancelled(), &[(end_time, json!("2030-01-01T10:06:00Z"))]),
-    ]));
+    rows.extend(status_rows(
+        &fixed,
+        true,
+        &[("a finished Job as before", finished(), &[]), ("set at the end", running(), &end())],
+    ));
+    rows.extend(status_rows(
+        &fixed,
+        false,
+        &[
+            ("later", finished(), &[(end_time, json!("2030-01-01T10:05:01Z"))]),
+            ("removed", finished(), &[(end_time, Value::Null)]),
+            ("of a cancelled Job, later", cancelled(), &[(end_time, json!("2030-01-01T10:06:00Z"))]),
+        ],
+    ));
     let after_start = rule("status.completionTime", "must not be before startTime");
-    rows.extend(status_rows(after_start.clone(), true, &[
-        ("at startTime", running(), &[end(), vec![(end_time, json!("2030-01-01T10:00:00Z"))]].concat()),
-        ("without startTime", scheduled(), &end()),
-    ]));
-    rows.extend(status_rows(after_start, false, &[
-        ("a second before", running(), &[end(), vec![(end_time, json!("2030-01-01T09:59:59Z"))]].concat()),
-    ]));
+    rows.extend(status_rows(
+        &after_start,
+        true,
+        &[
+            ("at startTime", running(), &[end(), vec![(end_time, json!("2030-01-01T10:00:00Z"))]].concat()),
+            ("without startTime", scheduled(), &end()),
+        ],
+    ));
+    rows.extend(status_rows(
+        &after_start,
+        false,
+        &[("a second before", running(), &[end(), vec![(end_time, json!("2030-01-01T09:59:59Z"))]].concat())],
+    ));
     rows
 }
 
 fn outcome() -> Vec<Row> {
     let exactly = rule("status.completionTime", "must be set exactly when the condition Succeeded is True or False");
-    let mut rows = status_rows(exactly.clone(), true, &[
-        ("both at once", running(), &end()),
-        ("neither", accepted(), &[("/observedGeneration", json!(2))]),
-        ("cancelled as the first status", Value::Null, &[("", cancelled())]),
-        ("an empty status", Value::Null, &[("", json!({}))]),
-    ]);
-    rows.extend(status_rows(exactly, false, &[
-        ("only the time", running(), &[("/completionTime", json!("2030-01-01T10:05:00Z"))]),
-        ("only the outcome", running(), &[(SUCCEEDED, condition("Succeeded", "False", "ProcessFailed"))]),
-        ("only the time, as the first status", Value::Null, &[("", json!({"completionTime": "2030-01-01T10:05:00Z"}))]),
-    ]));
+    let mut rows = status_rows(
+        &exactly,
+        true,
+        &[
+            ("both at once", running(), &end()),
+            ("neither", accepted(), &[("/observedGeneration", json!(2))]),
+            ("cancelled as the first status", Value::Null, &[("", cancelled())]),
+            ("an empty status", Value::Null, &[("", json!({}))]),
+        ],
+    );
+    rows.extend(status_rows(
+        &exactly,
+        false,
+        &[
+            ("only the time", running(), &[("/completionTime", json!("2030-01-01T10:05:00Z"))]),
+            ("only the outcome", running(), &[(SUCCEEDED, condition("Succeeded", "False", "ProcessFailed"))]),
+            (
+                "only the time, as the first status",
+                Value::Null,
+                &[("", json!({"completionTime": "2030-01-01T10:05:00Z"}))],
+            ),
+        ],
+    ));
     rows
 }
 
@@ -132,181 +164,148 @@ fn outcome() -> Vec<Row> {
 fn additions() -> Vec<Row> {
     let nothing = rule("status.completionTime", "nothing is added once it is set");
     let full = finished();
-    let mut rows = status_rows(nothing.clone(), true, &[
-        ("a newer observedGeneration", finished(), &[("/observedGeneration", json!(2))]),
-        ("the outcome's observedGeneration", finished(), &[("/conditions/2/observedGeneration", json!(2))]),
-        ("an administrator's Released", finished(), &[("/conditions", json!([full["conditions"][0],
-            full["conditions"][1], full["conditions"][2], condition("Released", "True", "Administrator")]))]),
-    ]);
-    rows.extend(status_rows(nothing, false, &[
-        ("startTime", changed(&scheduled(), "", &end()), &[("/startTime", json!("2030-01-01T10:00:00Z"))]),
-        ("result", changed(&cancelled(), "", &[("/result", Value::Null)]), &[("/result", json!({"exitCode": 0}))]),
-        ("resolvedJobClass", cancelled(), &[("/resolvedJobClass", full["resolvedJobClass"].clone())]),
-        ("effectiveResources", cancelled(), &[("/effectiveResources", full["effectiveResources"].clone())]),
-        ("execution", cancelled(), &[("/execution", full["execution"].clone())]),
-    ]));
+    let mut rows = status_rows(
+        &nothing,
+        true,
+        &[
+            ("a newer observedGeneration", finished(), &[("/observedGeneration", json!(2))]),
+            ("the outcome's observedGeneration", finished(), &[("/conditions/2/observedGeneration", json!(2))]),
+            (
+                "an administrator's Released",
+                finished(),
+                &[(
+                    "/conditions",
+                    json!([
+                        full["conditions"][0],
+                        full["conditions"][1],
+                        full["conditions"][2],
+                        condition("Released", "True", "Administrator")
+                    ]),
+                )],
+            ),
+        ],
+    );
+    rows.extend(status_rows(
+        &nothing,
+        false,
+        &[
+            ("startTime", changed(&scheduled(), "", &end()), &[("/startTime", json!("2030-01-01T10:00:00Z"))]),
+            ("result", changed(&cancelled(), "", &[("/result", Value::Null)]), &[("/result", json!({"exitCode": 0}))]),
+            ("resolvedJobClass", cancelled(), &[("/resolvedJobClass", full["resolvedJobClass"].clone())]),
+            ("effectiveResources", cancelled(), &[("/effectiveResources", full["effectiveResources"].clone())]),
+            ("execution", cancelled(), &[("/execution", full["execution"].clone())]),
+        ],
+    ));
     rows
 }
 
 fn result_and_class() -> Vec<Row> {
     let fixed = rule("status.result", FINAL);
-    let mut rows = status_rows(fixed.clone(), true, &[
-        ("a finished Job as before", finished(), &[]),
-        ("set at the end", running(), &end()),
-    ]);
-    rows.extend(status_rows(fixed, false, &[
-        ("another exit code", finished(), &[("/result/exitCode", json!(1))]),
-        ("no exit code any more", finished(), &[("/result/exitCode", Value::Null)]),
-        ("an exit code added", cancelled(), &[("/result/exitCode", json!(143))]),
-        ("another reason", finished(), &[("/result/reason", json!("Other"))]),
-        ("emptied", finished(), &[("/result", json!({}))]),
-        ("removed", finished(), &[("/result", Value::Null)]),
-    ]));
+    let mut rows = status_rows(
+        &fixed,
+        true,
+        &[("a finished Job as before", finished(), &[]), ("set at the end", running(), &end())],
+    );
+    rows.extend(status_rows(
+        &fixed,
+        false,
+        &[
+            ("another exit code", finished(), &[("/result/exitCode", json!(1))]),
+            ("no exit code any more", finished(), &[("/result/exitCode", Value::Null)]),
+            ("an exit code added", cancelled(), &[("/result/exitCode", json!(143))]),
+            ("another reason", finished(), &[("/result/reason", json!("Other"))]),
+            ("emptied", finished(), &[("/result", json!({}))]),
+            ("removed", finished(), &[("/result", Value::Null)]),
+        ],
+    ));
     let at_the_end = rule("status.result", "may be set only together with completionTime");
-    rows.extend(status_rows(at_the_end.clone(), true, &[("set at the end", running(), &end())]));
-    rows.extend(status_rows(at_the_end, false, &[("set before", running(), &[("/result", json!({"exitCode": 0}))])]));
+    rows.extend(status_rows(&at_the_end, true, &[("set at the end", running(), &end())]));
+    rows.extend(status_rows(&at_the_end, false, &[("set before", running(), &[("/result", json!({"exitCode": 0}))])]));
 
     let fixed = rule("status.resolvedJobClass", FINAL);
     let full = finished();
-    rows.extend(status_rows(fixed.clone(), true, &[
-        ("an accepted Job as before", accepted(), &[]),
-        ("set for the first time", waiting(), &[("", accepted())]),
-    ]));
-    rows.extend(status_rows(fixed, false, &[
-        ("another uid", accepted(), &[("/resolvedJobClass/uid", json!("other"))]),
-        ("other parameters", accepted(), &[("/resolvedJobClass/parametersRef/uid", json!("other"))]),
-        ("no uid of the parameters", accepted(), &[("/resolvedJobClass/parametersRef/uid", Value::Null)]),
-        ("removed", finished(), &[("/resolvedJobClass", Value::Null)]),
-    ]));
-    let with_class = rule(
-        "status.conditions",
-        "Accepted may be True only together with resolvedJobClass and effectiveResources",
-    );
-    rows.extend(status_rows(with_class.clone(), true, &[("with both", waiting(), &[("", accepted())])]));
-    rows.extend(status_rows(with_class, false, &[
-        ("with neither", waiting(), &[(ACCEPTED, condition("Accepted", "True", "Valid"))]),
-        ("without the resources", waiting(), &[("", accepted()), ("/effectiveResources", Value::Null)]),
-        ("without the class", waiting(), &[("", accepted()), ("/resolvedJobClass", Value::Null)]),
-        ("as the first status", Value::Null, &[("", json!({"conditions": full["conditions"]}))]),
-    ]));
+    rows.extend(status_rows(
+        &fixed,
+        true,
+        &[("an accepted Job as before", accepted(), &[]), ("set for the first time", waiting(), &[("", accepted())])],
+    ));
+    rows.extend(status_rows(
+        &fixed,
+        false,
+        &[
+            ("another uid", accepted(), &[("/resolvedJobClass/uid", json!("other"))]),
+            ("other parameters", accepted(), &[("/resolvedJobClass/parametersRef/uid", json!("other"))]),
+            ("no uid of the parameters", accepted(), &[("/resolvedJobClass/parametersRef/uid", Value::Null)]),
+            ("removed", finished(), &[("/resolvedJobClass", Value::Null)]),
+        ],
+    ));
+    let with_class =
+        rule("status.conditions", "Accepted may be True only together with resolvedJobClass and effectiveResources");
+    rows.extend(status_rows(&with_class, true, &[("with both", waiting(), &[("", accepted())])]));
+    rows.extend(status_rows(
+        &with_class,
+        false,
+        &[
+            ("with neither", waiting(), &[(ACCEPTED, condition("Accepted", "True", "Valid"))]),
+            ("without the resources", waiting(), &[("", accepted()), ("/effectiveResources", Value::Null)]),
+            ("without the class", waiting(), &[("", accepted()), ("/resolvedJobClass", Value::Null)]),
+            ("as the first status", Value::Null, &[("", json!({"conditions": full["conditions"]}))]),
+        ],
+    ));
     rows
 }
 
 /// What is never removed as a whole.
 fn parts() -> Vec<Row> {
     let whole = rule("status", KEPT);
-    let mut rows = status_rows(whole.clone(), true, &[
-        ("none as before", Value::Null, &[]),
-        ("set for the first time", Value::Null, &[("", waiting())]),
-    ]);
-    rows.extend(status_rows(whole, false, &[
-        ("of a waiting Job", waiting(), &[("", Value::Null)]),
-        ("of a finished Job", finished(), &[("", Value::Null)]),
-    ]));
+    let mut rows = status_rows(
+        &whole,
+        true,
+        &[("none as before", Value::Null, &[]), ("set for the first time", Value::Null, &[("", waiting())])],
+    );
+    rows.extend(status_rows(
+        &whole,
+        false,
+        &[
+            ("of a waiting Job", waiting(), &[("", Value::Null)]),
+            ("of a finished Job", finished(), &[("", Value::Null)]),
+        ],
+    ));
     for (at, field) in [
         ("/effectiveResources", "status.effectiveResources"),
         ("/execution", "status.execution"),
         ("/conditions", "status.conditions"),
     ] {
-        rows.extend(status_rows(rule(field, KEPT), true, &[
-            ("as before", scheduled(), &[]),
-            ("set for the first time", json!({}), &[("", scheduled())]),
-        ]));
-        rows.extend(status_rows(rule(field, KEPT), false, &[
-            ("removed", scheduled(), &[(at, Value::Null)]),
-            ("removed with all else", scheduled(), &[("", json!({}))]),
-        ]));
+        rows.extend(status_rows(
+            &rule(field, KEPT),
+            true,
+            &[("as before", scheduled(), &[]), ("set for the first time", json!({}), &[("", scheduled())])],
+        ));
+        rows.extend(status_rows(
+            &rule(field, KEPT),
+            false,
+            &[
+                ("removed", scheduled(), &[(at, Value::Null)]),
+                ("removed with all else", scheduled(), &[("", json!({}))]),
+            ],
+        ));
     }
     let generation = rule("status.observedGeneration", "never goes back");
-    rows.extend(status_rows(generation.clone(), true, &[
-        ("a newer one", waiting(), &[("/observedGeneration", json!(2))]),
-        ("set for the first time", json!({}), &[("/observedGeneration", json!(1))]),
-    ]));
-    rows.extend(status_rows(generation, false, &[
-        ("an older one", waiting(), &[("/observedGeneration", json!(0))]),
-        ("removed", waiting(), &[("/observedGeneration", Value::Null)]),
-    ]));
-    rows
-}
-
-fn conditions() -> Vec<Row> {
-    let kept = rule("status.conditions", "no condition is ever removed");
-    let full = waiting();
-    let (first, second) = (full["conditions"][0].clone(), full["conditions"][1].clone());
-    let mut rows = status_rows(kept.clone(), true, &[
-        ("one more", waiting(), &[("/conditions", json!([first, second, condition("Stalled", "True", "Quota")]))]),
-        ("another order", waiting(), &[("/conditions", json!([second, first]))]),
-        ("another reason of a False one", waiting(), &[("/conditions/0/reason", json!("NamespaceNotAllowed"))]),
-    ]);
-    rows.extend(status_rows(kept, false, &[
-        ("the first", waiting(), &[("/conditions", json!([second]))]),
-        ("the last", waiting(), &[("/conditions", json!([first]))]),
-        ("all", waiting(), &[("/conditions", json!([]))]),
-        ("renamed", waiting(), &[("/conditions/0/type", json!("Other"))]),
-    ]));
-    rows
-}
-
-fn transitions() -> Vec<Row> {
-    let lasting = rule("status.conditions", "Accepted and Scheduled never go back from True");
-    let mut rows = status_rows(lasting.clone(), true, &[
-        ("False to True", waiting(), &[("", accepted())]),
-        ("another message", accepted(), &[("/conditions/0/message", json!("Other words."))]),
-        ("Scheduled from False to Unknown", accepted(), &[("/conditions/1/status", json!("Unknown"))]),
-    ]);
-    rows.extend(status_rows(lasting, false, &[
-        ("Accepted to False", accepted(), &[("/conditions/0/status", json!("False"))]),
-        ("Accepted to Unknown", accepted(), &[("/conditions/0/status", json!("Unknown"))]),
-        ("Scheduled to False", scheduled(), &[("/conditions/1/status", json!("False"))]),
-        ("Scheduled removed", scheduled(), &[("/conditions", json!([condition("Accepted", "True", "Valid")]))]),
-    ]));
-    let is_final = rule("status.conditions", "Succeeded is final once it is True or False");
-    rows.extend(status_rows(is_final.clone(), true, &[
-        ("Unknown to True", running(), &end()),
-        ("Running to ResultUnknown", running(), &[("/conditions/2/reason", json!("ResultUnknown"))]),
-        ("a newer observedGeneration of it", finished(), &[("/conditions/2/observedGeneration", json!(7))]),
-        ("no observedGeneration of it", finished(), &[("/conditions/2/observedGeneration", Value::Null)]),
-    ]));
-    rows.extend(status_rows(is_final, false, &[
-        ("True to False", finished(), &[("/conditions/2/status", json!("False"))]),
-        ("False to True", cancelled(), &[("/conditions/0/status", json!("True"))]),
-        ("True to Unknown", finished(), &[("/conditions/2/status", json!("Unknown"))]),
-        ("another reason", finished(), &[("/conditions/2/reason", json!("Other"))]),
-        ("another message", finished(), &[("/conditions/2/message", json!("Other words."))]),
-        ("another time", finished(), &[("/conditions/2/lastTransitionTime", json!("2030-01-01T11:00:00Z"))]),
-        ("removed", cancelled(), &[("/conditions", json!([]))]),
-    ]));
-    rows
-}
-
-fn execution() -> Vec<Row> {
-    let where_it_is = rule("status.conditions", "Scheduled may be True only where Accepted is True and execution is set");
-    let mut rows = status_rows(where_it_is.clone(), true, &[("with both", accepted(), &[("", scheduled())])]);
-    rows.extend(status_rows(where_it_is, false, &[
-        ("without execution", accepted(), &[(SCHEDULED, condition("Scheduled", "True", "BackendCreated"))]),
-        ("without Accepted", waiting(), &[("/conditions/1", condition("Scheduled", "True", "BackendCreated"))]),
-    ]));
-    let adapter = rule("status.execution.adapter", FINAL);
-    rows.extend(status_rows(adapter.clone(), true, &[("as before", scheduled(), &[])]));
-    rows.extend(status_rows(adapter, false, &[
-        ("another", scheduled(), &[("/execution/adapter", json!("opensandbox"))]),
-    ]));
-    let (list, references) = ("/execution/references", "status.execution.references");
-    let (job, command) = (json!({"type": "Job", "id": "1d2c"}), json!({"type": "Command", "id": "9"}));
-    let without = changed(&scheduled(), "", &[(list, Value::Null)]);
-    rows.extend(status_rows(rule(references, KEPT), true, &[("set later", without, &[(list, json!([job]))])]));
-    rows.extend(status_rows(rule(references, KEPT), false, &[("removed", scheduled(), &[(list, Value::Null)])]));
-    let grow = rule(references, "no reference is ever replaced or removed");
-    rows.extend(status_rows(grow.clone(), true, &[
-        ("one more", scheduled(), &[(list, json!([job, command]))]),
-        ("one more, before", scheduled(), &[(list, json!([command, job]))]),
-    ]));
-    rows.extend(status_rows(grow, false, &[
-        ("another id", scheduled(), &[("/execution/references/0/id", json!("other"))]),
-        ("another type", scheduled(), &[("/execution/references/0/type", json!("Sandbox"))]),
-        ("emptied", scheduled(), &[(list, json!([]))]),
-        ("replaced", scheduled(), &[(list, json!([command]))]),
-        ("another id after the end", finished(), &[("/execution/references/0/id", json!("other"))]),
-    ]));
+    rows.extend(status_rows(
+        &generation,
+        true,
+        &[
+            ("a newer one", waiting(), &[("/observedGeneration", json!(2))]),
+            ("set for the first time", json!({}), &[("/observedGeneration", json!(1))]),
+        ],
+    ));
+    rows.extend(status_rows(
+        &generation,
+        false,
+        &[
+            ("an older one", waiting(), &[("/observedGeneration", json!(0))]),
+            ("removed", waiting(), &[("/observedGeneration", Value::Null)]),
+        ],
+    ));
     rows
 }
