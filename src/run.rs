@@ -7,6 +7,7 @@
 use std::{future::Future, sync::Arc};
 
 use anyhow::{Context, Result, bail};
+use ayatori_certs::SelfManaged;
 use ayatori_controller::{
     backend::{Backend, kubernetes::KubernetesBackend},
     job::{self, act::JobController},
@@ -47,7 +48,7 @@ pub(crate) async fn run(config: Config) -> Result<()> {
     );
     let source = certificate.source();
     let mut tasks = Tasks::default();
-    let probes = admin::serve(config.health_probe_bind_address, waiting_for, source.clone(), probes_stop);
+    let probes = admin::serve(config.health_probe_bind_address, waiting_for, Arc::<SelfManaged>::clone(&source), probes_stop);
     tasks.spawn("probes", async { probes.await.map_err(|error| format!("{error:#}")) });
     certificate.ensure().await.context("cannot get a serving certificate")?;
     tasks.forever("certificate", certificate.keep());
@@ -130,8 +131,13 @@ fn spawn_controllers(
     let backend: Arc<dyn Backend> = Arc::new(KubernetesBackend::new(client.clone(), stores.clone()));
     let jobs = JobController::new(client.clone(), stores.clone(), Arc::clone(&backend));
     let jobs = job::run(jobs, stores.jobs.clone(), changes.subscribe(), switched(stop.clone()));
-    let classes =
-        job_class::act::run(client.clone(), stores.clone(), backend, changes.subscribe(), switched(stop.clone()));
+    let classes = job_class::act::run(
+        client.clone(),
+        stores.classes.clone(),
+        backend,
+        changes.subscribe(),
+        switched(stop.clone()),
+    );
     let ttl = ttl::act::run(client.clone(), stores.jobs.clone(), changes.subscribe(), switched(stop.clone()));
     for (name, task) in CONTROLLERS.iter().zip([
         Box::pin(jobs) as futures::future::BoxFuture<'static, ()>,

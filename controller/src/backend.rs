@@ -7,6 +7,8 @@
 //! 4. [`Request::Stop`] can be repeated, and its end is proven by an observation, not by its answer;
 //! 5. nothing that is not ours is ever adopted, changed or deleted ([`Observation::Foreign`]).
 
+use std::time::Duration;
+
 use ayatori_crds::{Job, job_class::ParametersReference};
 use futures::future::BoxFuture;
 use jiff::Timestamp;
@@ -120,6 +122,20 @@ pub enum Settings {
     },
 }
 
+/// Whether new executions can be started (spec H2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Readiness {
+    /// They can.
+    Ready,
+    /// They cannot: a reason from the API's list, and what is awaited.
+    NotReady {
+        /// The reason for the condition `Ready`.
+        reason: &'static str,
+        /// What is awaited.
+        message: String,
+    },
+}
+
 /// An adapter.
 pub trait Backend: Send + Sync {
     /// The word that stands in `status.execution.adapter`.
@@ -130,6 +146,13 @@ pub trait Backend: Send + Sync {
 
     /// The settings object that a class names.
     fn settings(&self, reference: &ParametersReference) -> Settings;
+
+    /// Whether new executions can be started with those settings, read live where a watch would need more rights. The
+    /// time, if there is one, is when to look again without a change.
+    fn readiness<'a>(
+        &'a self,
+        reference: &'a ParametersReference,
+    ) -> BoxFuture<'a, Result<(Readiness, Option<Duration>), CallError>>;
 
     /// What the watches have shown. No request.
     fn observe(&self, job: &Job) -> Observation;

@@ -49,7 +49,7 @@ pub fn remove_finalizer(metadata: &ObjectMeta, finalizer: &str) -> Option<Value>
 
 /// Changes one field of the object with that UID, whatever its resourceVersion.
 #[must_use]
-pub fn set_by_uid(uid: &str, path: &str, value: Value) -> Value {
+pub fn set_by_uid(uid: &str, path: &str, value: &Value) -> Value {
     json!([{"op": "test", "path": "/metadata/uid", "value": uid}, {"op": "add", "path": path, "value": value}])
 }
 

@@ -6,6 +6,7 @@
 //! - the ten derived states of a Job ([`state`]);
 //! - the rules that the webhook and the controller share ([`rules`]).
 
+#![expect(clippy::duplicated_attributes, reason = "printer columns share a type")]
 #![expect(unreachable_pub, reason = "the schema derive copies each public type into a function of its own")]
 
 mod cel;

@@ -8,6 +8,5 @@ pub mod image;
 pub mod namespace;
 pub mod resources;
 pub mod task;
-pub mod unchanged;
 
 pub use field_error::{FieldError, FieldErrorKind};

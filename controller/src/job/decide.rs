@@ -255,7 +255,7 @@ fn stop(view: &View<'_>, cause: &'static str, now: Timestamp) -> Step {
         // It ended by itself, or our stop is confirmed.
         Phase::Ended(end) => return write(view, conclude(view, draft, end)).unwrap_or(Step::Wait),
         Phase::Stopped => {
-            let (cause, message) = stop_cause(job).unwrap_or((cause, message.to_owned()));
+            let (cause, message) = stop_cause(job).unwrap_or_else(|| (cause, message.to_owned()));
             return write(view, draft.over(false, cause, &message, None)).unwrap_or(Step::Wait);
         }
         Phase::Prepared if execution.stop_requested => {

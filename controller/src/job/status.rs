@@ -103,8 +103,7 @@ impl Draft {
     /// Over: the one terminal write.
     pub(super) fn over(mut self, success: bool, reason: &str, message: &str, exit_code: Option<i32>) -> Self {
         let now = whole_seconds(self.now);
-        let completion = self.status.start_time.clone().map_or(now.clone(), |start| start.max(now));
-        self.status.completion_time = Some(completion);
+        self.status.completion_time = self.status.start_time.clone().max(Some(now));
         self.status.result = Some(JobResult { exit_code, reason: Some(reason.to_owned()) });
         let status = if success { ConditionStatus::True } else { ConditionStatus::False };
         self.condition(SUCCEEDED, status, reason, message)

@@ -12,7 +12,7 @@ use ayatori_crds::{
 };
 use jiff::Timestamp;
 
-use crate::backend::Settings;
+use crate::backend::{Readiness, Settings};
 
 /// What is seen around a class.
 #[derive(Debug, Clone)]
@@ -21,8 +21,8 @@ pub struct View<'a> {
     pub class: &'a JobClass,
     /// The settings object that it names.
     pub settings: Settings,
-    /// Whether the RuntimeClass that the settings name exists; None where they name none.
-    pub runtime_class: Option<(&'a str, bool)>,
+    /// Whether the backend takes new starts with them.
+    pub readiness: Readiness,
 }
 
 /// The status to write; None where nothing changes or the class is not ours (spec H1).
@@ -48,16 +48,9 @@ pub fn decide(view: &View<'_>, now: Timestamp) -> Option<JobClassStatus> {
     };
     say(ACCEPTED, accepted, why, message.clone());
     if accepted {
-        match view.runtime_class {
-            Some((name, false)) => {
-                say(
-                    READY,
-                    false,
-                    reason::RUNTIME_CLASS_NOT_FOUND,
-                    format!("waiting for RuntimeClass {name:?} to be created"),
-                );
-            }
-            _ => say(READY, true, reason::BACKEND_REACHABLE, "native Jobs can be started".to_owned()),
+        match &view.readiness {
+            Readiness::Ready => say(READY, true, reason::BACKEND_REACHABLE, "Jobs can be started".to_owned()),
+            Readiness::NotReady { reason, message } => say(READY, false, reason, message.clone()),
         }
     } else {
         say(READY, false, why, message);
@@ -111,8 +104,12 @@ mod tests {
         )
     }
 
-    fn told(class: &JobClass, settings: Settings, runtime_class: Option<(&str, bool)>) -> Vec<String> {
-        let status = decide(&View { class, settings, runtime_class }, Timestamp::UNIX_EPOCH);
+    fn told(class: &JobClass, settings: Settings) -> Vec<String> {
+        told_with(class, settings, Readiness::Ready)
+    }
+
+    fn told_with(class: &JobClass, settings: Settings, readiness: Readiness) -> Vec<String> {
+        let status = decide(&View { class, settings, readiness }, Timestamp::UNIX_EPOCH);
         let conditions = status.map(|status| status.conditions).unwrap_or_default();
         conditions.iter().map(|c| format!("{}={}/{}", c.type_, c.status.as_str(), c.reason)).collect()
     }
@@ -126,9 +123,10 @@ mod tests {
     #[test]
     fn a_class_whose_parameters_exist_is_accepted_and_ready() {
         let class = class(KUBERNETES_CONTROLLER, KIND);
-        assert_eq!(told(&class, present(), None), ["Accepted=True/Accepted", "Ready=True/BackendReachable"]);
+        assert_eq!(told(&class, present()), ["Accepted=True/Accepted", "Ready=True/BackendReachable"]);
         let expected = ["Accepted=True/Accepted", "Ready=False/RuntimeClassNotFound"];
-        assert_eq!(told(&class, present(), Some(("gvisor", false))), expected);
+        let readiness = Readiness::NotReady { reason: reason::RUNTIME_CLASS_NOT_FOUND, message: String::new() };
+        assert_eq!(told_with(&class, present(), readiness), expected);
     }
 
     #[test]
@@ -143,26 +141,23 @@ mod tests {
             (class(KUBERNETES_CONTROLLER, KIND), Settings::Missing, "ParametersNotFound"),
             (contradictory, present(), "InvalidResourcePolicy"),
         ] {
-            assert_eq!(
-                told(&class, settings, None),
-                [format!("Accepted=False/{reason}"), format!("Ready=False/{reason}")]
-            );
+            assert_eq!(told(&class, settings), [format!("Accepted=False/{reason}"), format!("Ready=False/{reason}")]);
         }
     }
 
     #[test]
     fn classes_of_others_are_never_touched() {
         for controller in ["other.example/x", OPENSANDBOX_CONTROLLER] {
-            assert_eq!(told(&class(controller, "ConfigMap"), Settings::Missing, None), Vec::<String>::new());
+            assert_eq!(told(&class(controller, "ConfigMap"), Settings::Missing), Vec::<String>::new());
         }
     }
 
     #[test]
     fn saying_the_same_again_writes_nothing() {
         let mut class = class(KUBERNETES_CONTROLLER, KIND);
-        let view = View { class: &class, settings: present(), runtime_class: None };
+        let view = View { class: &class, settings: present(), readiness: Readiness::Ready };
         class.status = decide(&view, Timestamp::UNIX_EPOCH);
         let later = Timestamp::from_second(99).unwrap();
-        assert_eq!(decide(&View { class: &class, settings: present(), runtime_class: None }, later), None);
+        assert_eq!(decide(&View { class: &class, settings: present(), readiness: Readiness::Ready }, later), None);
     }
 }

@@ -11,7 +11,9 @@ use crate::moment;
 
 /// A condition `type` with status `status` stands in the list at `root`.
 fn condition(type_: &str, is: &str) -> String {
-    format!("(has(self.conditions) && self.conditions.exists(c, c.type == '{type_}' && has(c.status) && c.status {is}))")
+    format!(
+        "(has(self.conditions) && self.conditions.exists(c, c.type == '{type_}' && has(c.status) && c.status {is}))"
+    )
 }
 
 fn scheduled_before_start() -> Rule {

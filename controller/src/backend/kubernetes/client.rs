@@ -1,12 +1,15 @@
 //! The requests of the Kubernetes adapter. It decides nothing: every request was decided in `job::decide`.
 
+use std::time::Duration;
+
 use ayatori_crds::{
     Job,
+    conditions::reason,
     job_class::ParametersReference,
     names::{BACKEND_CLEANUP_FINALIZER, JOB_UID_LABEL},
 };
 use futures::future::BoxFuture;
-use k8s_openapi::api::batch::v1::Job as BatchJob;
+use k8s_openapi::api::{batch::v1::Job as BatchJob, node::v1::RuntimeClass};
 use kube::{
     Api, Client, Resource,
     api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions},
@@ -21,7 +24,7 @@ use super::{
     render::{native_job, native_name},
 };
 use crate::{
-    backend::{Backend, Observation, Request, Settings},
+    backend::{Backend, Observation, Readiness, Request, Settings},
     call::{CallError, bounded, found},
     job::view::recorded_id,
     patch,
@@ -30,6 +33,9 @@ use crate::{
 
 /// The reference type of a native Job's UID (spec A9).
 const REFERENCE_TYPE: &str = "Job";
+
+/// How often a RuntimeClass is looked at without a change: they are got, not watched.
+const RUNTIME_CLASS_TICK: Duration = Duration::from_secs(60);
 
 /// Pods that one live look reads at most: there is one, or something is very wrong.
 const POD_LIMIT: u32 = 8;
@@ -71,6 +77,24 @@ impl KubernetesBackend {
         let pods = self.stores.pods.of_job(uid(job));
         let pods: Vec<&NativePod> = pods.iter().map(AsRef::as_ref).collect();
         Self::seen(job, native, &pods)
+    }
+
+    /// Ready where the RuntimeClass that the settings name exists.
+    async fn runtime_class(&self, reference: &ParametersReference) -> Result<(Readiness, Option<Duration>), CallError> {
+        let parameters = self.stores.kubernetes_parameters.get(&ObjectRef::new(&reference.name));
+        let Some(name) = parameters.as_ref().and_then(|parameters| parameters.spec.runtime_class_name.as_deref())
+        else {
+            return Ok((Readiness::Ready, None));
+        };
+        let runtime_classes = Api::<RuntimeClass>::all(self.client.clone());
+        let readiness = match found(bounded(runtime_classes.get(name)).await)? {
+            Some(_) => Readiness::Ready,
+            None => Readiness::NotReady {
+                reason: reason::RUNTIME_CLASS_NOT_FOUND,
+                message: format!("waiting for RuntimeClass {name:?} to be created"),
+            },
+        };
+        Ok((readiness, Some(RUNTIME_CLASS_TICK)))
     }
 
     async fn read_live(&self, job: &Job) -> Result<Observation, CallError> {
@@ -120,7 +144,7 @@ impl KubernetesBackend {
     }
 
     async fn set(&self, job: &Job, id: &str, path: &str, value: Value) -> Result<Observation, CallError> {
-        self.patch(job, patch::set_by_uid(id, path, value)).await
+        self.patch(job, patch::set_by_uid(id, path, &value)).await
     }
 
     async fn patch(&self, job: &Job, operations: Value) -> Result<Observation, CallError> {
@@ -183,6 +207,13 @@ impl Backend for KubernetesBackend {
             Some(uid) if reference.uid.as_ref().is_none_or(|pinned| *pinned == uid) => Settings::Present { uid },
             _ => Settings::Missing,
         }
+    }
+
+    fn readiness<'a>(
+        &'a self,
+        reference: &'a ParametersReference,
+    ) -> BoxFuture<'a, Result<(Readiness, Option<Duration>), CallError>> {
+        Box::pin(self.runtime_class(reference))
     }
 
     fn observe(&self, job: &Job) -> Observation {

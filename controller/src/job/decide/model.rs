@@ -220,7 +220,7 @@ impl World {
             Step::Backend(Request::Stop { id }) => self.change_native(&id, true, |native| native.stop = true),
             Step::Backend(Request::Delete { id }) => self.change_native(&id, true, |native| native.deleting = true),
             Step::Backend(Request::Unprotect { id }) => {
-                self.change_native(&id, true, |native| native.protected = false)
+                self.change_native(&id, true, |native| native.protected = false);
             }
             _ => {}
         }
@@ -322,7 +322,7 @@ impl World {
             }
             13 if fate < 40 => self.write_job(|job| job.spec.desired_state = DesiredState::Cancelled),
             14 if fate < 30 => self.write_job(|job| {
-                job.metadata.deletion_timestamp = serde_json::from_value(json!("1970-01-01T00:01:00Z")).unwrap()
+                job.metadata.deletion_timestamp = serde_json::from_value(json!("1970-01-01T00:01:00Z")).unwrap();
             }),
             // Somebody strips its finalizer and deletes it; its pod, if it has one, dies with it.
             15 if fate < 15 => self.write_native(None),
@@ -338,7 +338,9 @@ impl World {
         for pair in self.jobs[first..].windows(2) {
             let (Some(before), Some(after)) = (&pair[0], &pair[1]) else { continue };
             let (old, new) = (before.status.clone().unwrap_or_default(), after.status.clone().unwrap_or_default());
-            if old.completion_time.is_some() && (&old.completion_time, &old.result) != (&new.completion_time, &new.result) {
+            if old.completion_time.is_some()
+                && (&old.completion_time, &old.result) != (&new.completion_time, &new.result)
+            {
                 return Some("I2: a terminal status changed".into());
             }
             if old.start_time.is_some() && old.start_time != new.start_time {

@@ -147,7 +147,7 @@ fn each_reason_why_a_job_waits_is_told() {
     .unwrap();
     let mut closed = fine.clone();
     closed.spec.allowed_namespaces = serde_json::from_value(json!({"matchLabels": {"a": "b"}})).unwrap();
-    let mut going = fine.clone();
+    let mut going = fine;
     going.metadata.deletion_timestamp = serde_json::from_value(json!(NOW)).unwrap();
     for (class, settings, reason) in [
         (ClassView::NoDefault, Settings::Missing, "NoDefaultJobClass"),
