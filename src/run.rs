@@ -9,7 +9,10 @@ use std::{future::Future, sync::Arc};
 use anyhow::{Context, Result, bail};
 use ayatori_certs::SelfManaged;
 use ayatori_controller::{
-    backend::{Backend, kubernetes::KubernetesBackend},
+    backend::{
+        Backend,
+        kubernetes::{KubernetesBackend, leftovers},
+    },
     job::{self, act::JobController},
     job_class,
     stores::{self, Stores},
@@ -48,7 +51,8 @@ pub(crate) async fn run(config: Config) -> Result<()> {
     );
     let source = certificate.source();
     let mut tasks = Tasks::default();
-    let probes = admin::serve(config.health_probe_bind_address, waiting_for, Arc::<SelfManaged>::clone(&source), probes_stop);
+    let probes =
+        admin::serve(config.health_probe_bind_address, waiting_for, Arc::<SelfManaged>::clone(&source), probes_stop);
     tasks.spawn("probes", async { probes.await.map_err(|error| format!("{error:#}")) });
     certificate.ensure().await.context("cannot get a serving certificate")?;
     tasks.forever("certificate", certificate.keep());
@@ -119,7 +123,7 @@ fn reviews(lookups: &Arc<dyn Lookups>) -> Reviews {
 }
 
 /// The controllers' task names.
-const CONTROLLERS: &[&str] = &["job controller", "jobclass controller", "ttl controller"];
+const CONTROLLERS: &[&str] = &["job controller", "jobclass controller", "ttl controller", "leftovers controller"];
 
 fn spawn_controllers(
     tasks: &mut Tasks,
@@ -139,10 +143,12 @@ fn spawn_controllers(
         switched(stop.clone()),
     );
     let ttl = ttl::act::run(client.clone(), stores.jobs.clone(), changes.subscribe(), switched(stop.clone()));
+    let leftovers = leftovers::run(client.clone(), stores.clone(), changes.subscribe(), switched(stop.clone()));
     for (name, task) in CONTROLLERS.iter().zip([
         Box::pin(jobs) as futures::future::BoxFuture<'static, ()>,
         Box::pin(classes),
         Box::pin(ttl),
+        Box::pin(leftovers),
     ]) {
         tasks.spawn(name, async {
             task.await;

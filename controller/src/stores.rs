@@ -2,7 +2,10 @@
 
 use std::{fmt::Debug, sync::Arc, time::Duration};
 
-use ayatori_crds::{Job, JobClass, KubernetesExecutionParameters, names::JOB_UID_LABEL};
+use ayatori_crds::{
+    Job, JobClass, KubernetesExecutionParameters,
+    names::{JOB_NAME_ANNOTATION, JOB_UID_LABEL},
+};
 use futures::{Stream, StreamExt, future::BoxFuture};
 use k8s_openapi::{api::core::v1::Namespace, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use kube::{
@@ -123,9 +126,10 @@ impl Stores {
 
 /// The Job that a native Job or pod belongs to, by its marks. Whether the marks are true is judged by who looks.
 fn execution(metadata: &ObjectMeta) -> Option<Change> {
-    let name = metadata.annotations.as_ref()?.get(ayatori_crds::names::JOB_NAME_ANNOTATION)?;
-    let namespace = metadata.namespace.as_deref()?;
-    Some(Change::Execution(ObjectRef::new(name).within(namespace)))
+    let name = metadata.annotations.as_ref()?.get(JOB_NAME_ANNOTATION)?;
+    let mut job = ObjectRef::new(name).within(metadata.namespace.as_deref()?);
+    job.extra.uid = metadata.labels.as_ref()?.get(JOB_UID_LABEL).cloned();
+    Some(Change::Execution(job))
 }
 
 fn watch<K>(

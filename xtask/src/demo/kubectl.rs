@@ -76,7 +76,16 @@ impl Kubectl {
 
     /// Runs it without a word; answers what it printed.
     pub(super) fn ask(&self, arguments: &[&str]) -> Result<String> {
-        let output = self.run(arguments, None)?;
+        self.asked(arguments, None)
+    }
+
+    /// As [`Kubectl::ask`], with a manifest on standard input.
+    pub(super) fn ask_with(&self, arguments: &[&str], manifest: &str) -> Result<String> {
+        self.asked(arguments, Some(manifest))
+    }
+
+    fn asked(&self, arguments: &[&str], input: Option<&str>) -> Result<String> {
+        let output = self.run(arguments, input)?;
         ensure!(output.status.success(), "kubectl {} failed: {}", arguments.join(" "), both(&output));
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }

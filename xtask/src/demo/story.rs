@@ -49,8 +49,10 @@ fn offer_a_class(kubectl: &Kubectl) -> Result<()> {
     )?;
     // On a cluster that saw the demo before.
     kubectl.ask(&["-n", NAMESPACE, "delete", JOBS, "--all", "--ignore-not-found"])?;
-    // A Service's endpoints may take a moment to reach every node's rules.
-    retried(|| kubectl.show_with(&["apply", "-f", "-"], &sample("class.yaml", None)?))?;
+    let class = sample("class.yaml", None)?;
+    // The webhook is ready, but its Service's endpoints may take a moment to reach the rules of every node.
+    retried(|| kubectl.ask_with(&["apply", "--dry-run=server", "-f", "-"], &class))?;
+    kubectl.show_with(&["apply", "-f", "-"], &class)?;
     kubectl.show(&["wait", "--for=condition=Ready", "jobclass/standard", "--timeout=30s"])?;
     kubectl.show(&["get", "jobclasses"])?;
     Ok(())

@@ -1,0 +1,182 @@
+//! Native Jobs with our marks whose Job is gone (spec D7), whatever way they were orphaned: a create that landed late, a
+//! Job whose finalizer was stripped by hand. They are stopped and released, so that no finalizer of ours keeps a
+//! namespace alive.
+
+use std::{future::Future, sync::Arc, time::Duration};
+
+use ayatori_crds::{
+    Job,
+    names::{BACKEND_CLEANUP_FINALIZER, JOB_NAME_ANNOTATION, JOB_UID_LABEL},
+};
+use kube::{
+    Api, Client, ResourceExt,
+    api::{DeleteParams, Patch, PatchParams, Preconditions},
+    runtime::reflector::{ObjectRef, Store},
+};
+use serde_json::{Value, json};
+use tokio::sync::broadcast;
+
+use super::{
+    objects::{NativeJob, condition_is_true},
+    render::native_name,
+};
+use crate::{
+    call::{CallError, bounded, found},
+    patch, queue,
+    stores::{Change, Stores},
+};
+
+/// The next step for a leftover: one request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// It may run: stop it for good.
+    Stop,
+    /// It is over, or can never run: delete it.
+    Delete,
+    /// It is being deleted: take our finalizer off.
+    Unprotect,
+    /// Nothing until it changes.
+    Wait,
+}
+
+/// What is next for a native Job whose Job is gone: pure.
+fn decide(native: &NativeJob) -> Step {
+    let protected = native.metadata.finalizers.iter().flatten().any(|finalizer| finalizer == BACKEND_CLEANUP_FINALIZER);
+    let stopped = native.spec.active_deadline_seconds == Some(0);
+    let conditions = &native.status.conditions;
+    let over = ["Complete", "Failed"].iter().any(|type_| condition_is_true(conditions, type_).is_some());
+    match () {
+        () if !protected => Step::Wait,
+        // Its controller does not stop what is being deleted; its pod goes with it.
+        () if native.metadata.deletion_timestamp.is_some() => Step::Unprotect,
+        () if over || (stopped && native.spec.suspend) => Step::Delete,
+        () if stopped => Step::Wait,
+        () => Step::Stop,
+    }
+}
+
+/// Sweeps leftovers until `stop` ends.
+pub async fn run(
+    client: Client,
+    stores: Stores,
+    changes: broadcast::Receiver<Change>,
+    stop: impl Future<Output = ()> + Send + 'static,
+) {
+    let natives = stores.native_jobs.clone();
+    let store = natives.clone();
+    let visit = move |native: Arc<NativeJob>| {
+        let (client, jobs) = (client.clone(), stores.jobs.clone());
+        async move { visit(&client, &jobs, &native).await }
+    };
+    queue::run(natives, changes, move |change| affected(&store, change), visit, stop).await;
+}
+
+fn affected(natives: &Store<NativeJob>, change: Option<Change>) -> Vec<ObjectRef<NativeJob>> {
+    match change {
+        Some(Change::Job(job) | Change::Execution(job)) => {
+            let (uid, namespace) = (job.extra.uid, job.namespace);
+            uid.zip(namespace)
+                .map(|(uid, namespace)| ObjectRef::new(&native_name(&uid)).within(&namespace))
+                .into_iter()
+                .collect()
+        }
+        Some(Change::Class(_) | Change::Parameters(_) | Change::Namespace(_)) => vec![],
+        None => natives.state().iter().map(|native| ObjectRef::from_obj(native.as_ref())).collect(),
+    }
+}
+
+async fn visit(client: &Client, jobs: &Store<Job>, native: &NativeJob) -> Result<Option<Duration>, CallError> {
+    let step = decide(native);
+    let Some(job) = marks(native) else { return Ok(None) };
+    // Whether the Job is gone is asked live only where the store does not have it.
+    if step == Step::Wait || is_of(jobs.get(&job).as_deref(), &job) {
+        return Ok(None);
+    }
+    let namespace = job.namespace.as_deref().unwrap_or_default();
+    let live = found(bounded(Api::<Job>::namespaced(client.clone(), namespace).get(&job.name)).await)?;
+    if is_of(live.as_ref(), &job) {
+        return Ok(None);
+    }
+    tracing::info!(namespace, name = native.name_any(), job = job.name, ?step, "sweeping what a Job left behind");
+    carry_out(&Api::namespaced(client.clone(), namespace), native, step).await?;
+    // Each step changes the native Job, and the change brings the next look.
+    Ok(None)
+}
+
+/// The Job that the marks name, with its UID; None for what is not ours.
+fn marks(native: &NativeJob) -> Option<ObjectRef<Job>> {
+    let uid = native.metadata.labels.as_ref()?.get(JOB_UID_LABEL)?;
+    let name = native.metadata.annotations.as_ref()?.get(JOB_NAME_ANNOTATION)?;
+    if native.metadata.name.as_deref() != Some(native_name(uid).as_str()) {
+        return None;
+    }
+    let mut job = ObjectRef::new(name).within(native.metadata.namespace.as_deref()?);
+    job.extra.uid = Some(uid.clone());
+    Some(job)
+}
+
+fn is_of(job: Option<&Job>, reference: &ObjectRef<Job>) -> bool {
+    job.is_some_and(|job| job.metadata.uid == reference.extra.uid)
+}
+
+async fn carry_out(natives: &Api<NativeJob>, native: &NativeJob, step: Step) -> Result<(), CallError> {
+    let name = native.name_any();
+    let uid = native.metadata.uid.clone().unwrap_or_default();
+    match step {
+        Step::Wait => Ok(()),
+        Step::Stop => send(natives, &name, patch::set_by_uid(&uid, "/spec/activeDeadlineSeconds", &json!(0))).await,
+        Step::Unprotect => match patch::remove_finalizer(&native.metadata, BACKEND_CLEANUP_FINALIZER) {
+            Some(operations) => send(natives, &name, operations).await,
+            None => Ok(()),
+        },
+        Step::Delete => {
+            let preconditions = Some(Preconditions { uid: Some(uid), resource_version: None });
+            let parameters = DeleteParams { preconditions, ..DeleteParams::background() };
+            found(bounded(natives.delete(&name, &parameters)).await).map(drop)
+        }
+    }
+}
+
+async fn send(natives: &Api<NativeJob>, name: &str, operations: Value) -> Result<(), CallError> {
+    let operations = serde_json::from_value(operations).map_err(kube::Error::SerdeError)?;
+    let patch = Patch::<()>::Json(operations);
+    found(bounded(natives.patch(name, &PatchParams::default(), &patch)).await).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn native(suspend: bool, deadline: Option<i64>, condition: Option<&str>, metadata: &Value) -> NativeJob {
+        let conditions: Vec<Value> = condition.iter().map(|type_| json!({"type": type_, "status": "True"})).collect();
+        let mut all = json!({"finalizers": [BACKEND_CLEANUP_FINALIZER], "namespace": "n", "name": "ay-u",
+            "labels": {JOB_UID_LABEL: "u"}, "annotations": {JOB_NAME_ANNOTATION: "j"}});
+        json_patch::merge(&mut all, metadata);
+        serde_json::from_value(json!({"metadata": all, "spec": {"suspend": suspend, "activeDeadlineSeconds": deadline},
+            "status": {"conditions": conditions}}))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_leftover_is_stopped_then_deleted_then_let_go() {
+        let none = json!({});
+        assert_eq!(decide(&native(true, None, None, &none)), Step::Stop, "a release may still land");
+        assert_eq!(decide(&native(true, Some(0), None, &none)), Step::Delete);
+        assert_eq!(decide(&native(false, None, None, &none)), Step::Stop);
+        assert_eq!(decide(&native(false, Some(0), None, &none)), Step::Wait);
+        assert_eq!(decide(&native(false, Some(0), Some("Failed"), &none)), Step::Delete);
+        assert_eq!(decide(&native(false, None, Some("Complete"), &none)), Step::Delete);
+        let going = json!({"deletionTimestamp": "2026-01-01T00:00:00Z"});
+        assert_eq!(decide(&native(false, None, None, &going)), Step::Unprotect);
+        assert_eq!(decide(&native(false, None, None, &json!({"finalizers": null}))), Step::Wait);
+    }
+
+    #[test]
+    fn only_what_carries_all_our_marks_is_ever_touched() {
+        let none = json!({});
+        assert_eq!(marks(&native(true, None, None, &none)).unwrap().extra.uid.as_deref(), Some("u"));
+        for strange in [json!({"labels": null}), json!({"annotations": null}), json!({"name": "ay-other"})] {
+            assert_eq!(marks(&native(true, None, None, &strange)), None, "{strange}");
+        }
+    }
+}
