@@ -49,7 +49,10 @@ pub enum Phase {
     /// It exists and cannot run before it is released.
     Prepared,
     /// Released; the main process was not seen to start.
-    Waiting,
+    Waiting {
+        /// What is waited for, for people.
+        why: String,
+    },
     /// The main process runs.
     Running {
         /// When it started, by the backend's clock.

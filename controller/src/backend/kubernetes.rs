@@ -6,5 +6,6 @@ pub mod objects;
 mod observe;
 pub mod render;
 mod verdict;
+mod waiting;
 
 pub use client::KubernetesBackend;

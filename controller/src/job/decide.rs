@@ -152,7 +152,7 @@ fn follow(view: &View<'_>, id: &str, now: Timestamp) -> Step {
         // Only this starts anything. Right before it the Job is read live: cancelled or deleted means no start (D6).
         Phase::Prepared if view.job_is_live => Some(Step::Backend(Request::Release { id: id.to_owned() })),
         Phase::Prepared => Some(Step::ReadJob),
-        Phase::Waiting => write(view, draft.undecided(reason::SCHEDULING, "waiting for the task to start")),
+        Phase::Waiting { why } => write(view, draft.undecided(reason::SCHEDULING, why)),
         Phase::Running { started_at } => {
             let started = draft.started(*started_at).undecided(reason::RUNNING, "the task runs");
             match write(view, started) {
@@ -185,7 +185,7 @@ fn lacks_a_code(phase: &Phase) -> bool {
     match phase {
         Phase::Stopped | Phase::Unknown { .. } => true,
         Phase::Ended(end) => end.exit_code.is_none(),
-        Phase::Prepared | Phase::Waiting | Phase::Running { .. } => false,
+        Phase::Prepared | Phase::Waiting { .. } | Phase::Running { .. } => false,
     }
 }
 

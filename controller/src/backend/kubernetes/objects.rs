@@ -55,6 +55,8 @@ pub struct NativeCondition {
     pub status: String,
     /// Why.
     pub reason: Option<String>,
+    /// Details.
+    pub message: Option<String>,
 }
 
 /// A pod of a native Job.
@@ -100,13 +102,24 @@ pub struct ContainerStatus {
     pub state: ContainerState,
 }
 
-/// What a container is doing: at most one of the three.
+/// What a container is doing: at most one of the three is there.
 #[derive(Serialize, Deserialize, Clone, Debug, Default)]
 pub struct ContainerState {
+    /// It does not run yet.
+    pub waiting: Option<Waiting>,
     /// It runs.
     pub running: Option<Running>,
     /// It is over.
     pub terminated: Option<Terminated>,
+}
+
+/// A container that does not run yet.
+#[derive(Serialize, Deserialize, Clone, Debug)]
+pub struct Waiting {
+    /// `ContainerCreating`, `ErrImagePull`, …
+    pub reason: Option<String>,
+    /// The kubelet's message.
+    pub message: Option<String>,
 }
 
 /// A running container.

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use super::{
     objects::{NativeJob, NativePod, condition_is_true},
     render::CONTAINER,
-    verdict,
+    verdict, waiting,
 };
 use crate::backend::{End, Execution, Observation, Phase};
 
@@ -72,7 +72,7 @@ fn phase(wanted: Wanted<'_>, native: &NativeJob, pod: Option<&NativePod>) -> Pha
                     Phase::Unknown { why: "its pod failed, but nothing says how its container ended".into() }
                 };
             }
-            None if failed.is_none() => return Phase::Waiting,
+            None if failed.is_none() => return Phase::Waiting { why: waiting::why(pod) },
             None => {}
         }
     }
@@ -91,7 +91,7 @@ fn phase(wanted: Wanted<'_>, native: &NativeJob, pod: Option<&NativePod>) -> Pha
         None if wanted.started => {
             Phase::Unknown { why: "its pod is gone; it cannot be proven how the task ended".into() }
         }
-        None => Phase::Waiting,
+        None => Phase::Waiting { why: waiting::NOTHING_KNOWN.into() },
     }
 }
 

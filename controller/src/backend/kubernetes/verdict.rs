@@ -86,7 +86,8 @@ fn real(time: Option<&Time>) -> Option<Timestamp> {
     time.map(|time| time.0).filter(|time| time.as_second() > 0)
 }
 
-fn cut(text: &str) -> String {
+/// A foreign text on one line, as long as we repeat one.
+pub(super) fn cut(text: &str) -> String {
     let clean = text.chars().map(|c| if c.is_control() { ' ' } else { c });
     clean.take(REPEATED_MESSAGE_LIMIT).collect()
 }

@@ -2,6 +2,10 @@ use serde_json::{Value, json};
 
 use super::*;
 
+fn waiting() -> Phase {
+    Phase::Waiting { why: waiting::NOTHING_KNOWN.into() }
+}
+
 const WANTED: Wanted<'static> = Wanted { job_uid: "job-uid", recorded: Some("native-uid"), started: false };
 
 fn native(suspend: bool, deadline: Option<i64>, status: Value) -> NativeJob {
@@ -51,9 +55,9 @@ fn what_stands_under_the_name_is_ours_only_by_its_marks_or_by_the_recorded_uid()
 #[test]
 fn a_suspended_native_job_is_prepared_and_a_released_one_waits() {
     assert_eq!(phase_of(WANTED, &native(true, None, json!({})), &[]), Phase::Prepared);
-    assert_eq!(phase_of(WANTED, &native(false, None, json!({})), &[]), Phase::Waiting);
+    assert_eq!(phase_of(WANTED, &native(false, None, json!({})), &[]), waiting());
     let pending = pod(json!({"phase": "Pending"}));
-    assert_eq!(phase_of(WANTED, &native(false, None, json!({})), &[&pending]), Phase::Waiting);
+    assert_eq!(phase_of(WANTED, &native(false, None, json!({})), &[&pending]), waiting());
 }
 
 #[test]
@@ -73,7 +77,7 @@ fn only_the_container_named_task_is_asked() {
 fn a_pod_of_another_native_job_is_not_looked_at() {
     let mut stray = pod(container(json!({"terminated": {"exitCode": 0}})));
     stray.metadata.owner_references.as_mut().unwrap()[0].uid = "another".into();
-    assert_eq!(phase_of(WANTED, &native(false, None, json!({})), &[&stray]), Phase::Waiting);
+    assert_eq!(phase_of(WANTED, &native(false, None, json!({})), &[&stray]), waiting());
 }
 
 #[test]

@@ -162,7 +162,7 @@ impl World {
             Pod::Killed => end(false, 143),
             Pod::None if native.suspended => Phase::Prepared,
             Pod::None if native.stop => Phase::Stopped,
-            Pod::None => Phase::Waiting,
+            Pod::None => Phase::Waiting { why: String::new() },
         };
         Observation::Present(Execution {
             id,

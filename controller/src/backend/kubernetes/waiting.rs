@@ -1,0 +1,73 @@
+//! Why a released task has not started yet, in words for people (spec E5): a message, never a verdict.
+
+use super::{objects::NativePod, render::CONTAINER, verdict::cut};
+
+/// What a Job says that nothing speaks of yet.
+pub(super) const NOTHING_KNOWN: &str = "waiting for the task to start";
+
+/// What the scheduler or the kubelet says of the pod.
+pub(super) fn why(pod: &NativePod) -> String {
+    let container = pod.status.container_statuses.iter().find(|container| container.name == CONTAINER);
+    if let Some(waiting) = container.and_then(|container| container.state.waiting.as_ref()) {
+        let reason = waiting.reason.as_deref().unwrap_or_default();
+        return match reason {
+            "" | "ContainerCreating" | "PodInitializing" => NOTHING_KNOWN.to_owned(),
+            _ => cut(&steady(reason, waiting.message.as_deref().unwrap_or_default())),
+        };
+    }
+    let unscheduled =
+        pod.status.conditions.iter().find(|condition| condition.type_ == "PodScheduled" && condition.status == "False");
+    match unscheduled.and_then(|condition| condition.message.as_deref()) {
+        Some(message) => cut(&format!("no node takes it yet: {message}")),
+        None => NOTHING_KNOWN.to_owned(),
+    }
+}
+
+/// The kubelet goes to and fro between `ErrImagePull: WHY` and `ImagePullBackOff: Back-off pulling image "X":
+/// ErrImagePull: WHY`. Both are said alike, so that a pull that goes on failing costs no status write each time.
+fn steady(reason: &str, message: &str) -> String {
+    match (reason, message.split_once("ErrImagePull: ")) {
+        ("ErrImagePull", None) => format!("the image cannot be pulled: {message}"),
+        ("ErrImagePull" | "ImagePullBackOff", Some((_, error))) => format!("the image cannot be pulled: {error}"),
+        _ => format!("{reason}: {message}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn told(status: Value) -> String {
+        why(&serde_json::from_value(json!({"metadata": {}, "status": status})).unwrap())
+    }
+
+    fn waiting(reason: &str, message: &str) -> Value {
+        json!({"containerStatuses": [{"name": "task", "state": {"waiting": {"reason": reason, "message": message}}}]})
+    }
+
+    #[test]
+    fn a_pull_that_goes_on_failing_is_told_in_the_same_words() {
+        let first = told(waiting("ErrImagePull", "rpc error: code = NotFound"));
+        let later = told(waiting(
+            "ImagePullBackOff",
+            r#"Back-off pulling image "x": ErrImagePull: rpc error: code = NotFound"#,
+        ));
+        assert_eq!(first, "the image cannot be pulled: rpc error: code = NotFound");
+        assert_eq!(first, later);
+    }
+
+    #[test]
+    fn other_causes_are_told_as_they_are_and_none_is_made_up() {
+        assert_eq!(
+            told(waiting("CreateContainerConfigError", "secret \"s\" not found")),
+            "CreateContainerConfigError: secret \"s\" not found"
+        );
+        assert_eq!(told(waiting("ContainerCreating", "")), NOTHING_KNOWN);
+        let unscheduled =
+            json!({"conditions": [{"type": "PodScheduled", "status": "False", "message": "0/3 nodes are available"}]});
+        assert_eq!(told(unscheduled), "no node takes it yet: 0/3 nodes are available");
+        assert_eq!(told(json!({})), NOTHING_KNOWN);
+    }
+}
