@@ -31,7 +31,8 @@ where
     let (kind, group) = (K::plural(&()), K::group(&()));
     match bounded(Api::<K>::all(client.clone()).list(&ListParams::default().limit(1))).await {
         Ok(_) => Ok(()),
-        Err(CallError::NotFound(_)) => {
+        // A kind that is not installed is answered in plain text, which is no Status.
+        Err(CallError::Other(kube::Error::Api(status))) if status.code == 404 => {
             bail!("the API server does not know {kind}.{group}: apply the CustomResourceDefinitions first")
         }
         Err(CallError::Refused(why)) => bail!("not allowed to list {kind} (API group {group:?}): {why}"),

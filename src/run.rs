@@ -1,10 +1,10 @@
 //! Start and stop, in order.
 //!
-//! Start: API server reached → probes → certificate → stores synced → webhook listens → ready → controllers.
+//! Start: probes → API server reached → certificate → stores synced → webhook listens → controllers → ready.
 //! Stop on SIGTERM or SIGINT: not ready → controllers stop → webhook answers what it has → probes. A second signal
-//! aborts. Every task is joined; an essential one that ends early ends the process.
+//! aborts. An essential task that ends early ends the process; watches end with it.
 
-use std::{future::Future, sync::Arc};
+use std::{collections::HashMap, future::Future, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result, bail};
 use ayatori_certs::SelfManaged;
@@ -15,7 +15,7 @@ use ayatori_controller::{
     },
     job::{self, act::JobController},
     job_class,
-    stores::{self, Stores},
+    stores::{self, Change, Stores},
     ttl,
 };
 use ayatori_crds::names::KUBERNETES_CONTROLLER;
@@ -23,11 +23,12 @@ use ayatori_webhook::{
     JobClassValidation, JobDefaulting, JobValidation, Limits, Lookups, Reviews, Server,
     configuration::{MUTATE_JOBS, VALIDATE_JOB_CLASSES, VALIDATE_JOBS},
 };
+use futures::{FutureExt, future::BoxFuture};
 use kube::Client;
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
-    sync::watch,
-    task::JoinSet,
+    sync::{broadcast, watch},
+    task::{self, JoinSet},
 };
 
 use crate::{admin, config::Config, lookups::StoreLookups, preflight, serving_certificate::ServingCertificate};
@@ -39,10 +40,6 @@ use crate::{admin, config::Config, lookups::StoreLookups, preflight, serving_cer
 pub(crate) async fn run(config: Config) -> Result<()> {
     let mut signals = Signals::new()?;
     let (client, server) = client().await?;
-    preflight::check(&client, &server).await?;
-
-    let (readiness, waiting_for) = watch::channel(Some("starting"));
-    let (stop_probes, probes_stop) = stop_switch();
     let certificate = ServingCertificate::new(
         client.clone(),
         config.namespace.clone(),
@@ -50,14 +47,24 @@ pub(crate) async fn run(config: Config) -> Result<()> {
         config.webhook_names(),
     );
     let source = certificate.source();
+    let (readiness, waiting_for) = watch::channel(Some("starting"));
+    let (stop_probes, probes_stop) = stop_switch();
     let mut tasks = Tasks::default();
     let probes =
         admin::serve(config.health_probe_bind_address, waiting_for, Arc::<SelfManaged>::clone(&source), probes_stop);
     tasks.spawn("probes", async { probes.await.map_err(|error| format!("{error:#}")) });
-    certificate.ensure().await.context("cannot get a serving certificate")?;
-    tasks.forever("certificate", certificate.keep());
 
     let (stores, watches, changes) = stores::stores(&client);
+    let starting = async {
+        preflight::check(&client, &server).await?;
+        certificate.ensure().await.context("cannot get a serving certificate")
+    };
+    tokio::select! {
+        started = starting => started?,
+        () = signals.next() => return Ok(()),
+        ended = tasks.next() => bail!("{ended}"),
+    }
+    tasks.forever("certificate", certificate.keep());
     for watch in watches {
         tasks.forever("watch", watch);
     }
@@ -77,7 +84,7 @@ pub(crate) async fn run(config: Config) -> Result<()> {
         Ok(())
     });
     let (stop_controllers, controllers_stop) = watch::channel(false);
-    spawn_controllers(&mut tasks, &client, &stores, &changes, &controllers_stop);
+    let controllers = spawn_controllers(&mut tasks, &client, &stores, &changes, &controllers_stop);
     readiness.send_replace(None);
     tracing::info!(webhook = %config.webhook_address(), "ready");
 
@@ -88,7 +95,10 @@ pub(crate) async fn run(config: Config) -> Result<()> {
     readiness.send_replace(Some("stopping"));
     stop_controllers.send_replace(true);
     let stopped = async {
-        tasks.ended(CONTROLLERS).await;
+        // What is half done then is taken up by the next process: every gap between two requests is a crash point.
+        if tokio::time::timeout(CONTROLLERS_STOP, tasks.ended(&controllers)).await.is_err() {
+            tracing::warn!("a controller did not end in time");
+        }
         stop_webhook.send_replace(true);
         tasks.ended(&["webhook"]).await;
         stop_probes.send_replace(true);
@@ -122,39 +132,35 @@ fn reviews(lookups: &Arc<dyn Lookups>) -> Reviews {
         .with(VALIDATE_JOB_CLASSES, Arc::new(JobClassValidation::new(Arc::clone(lookups), served)))
 }
 
-/// The controllers' task names.
-const CONTROLLERS: &[&str] = &["job controller", "jobclass controller", "ttl controller", "leftovers controller"];
+/// How long the controllers have to end. With the webhook's farewell and drain after it (18 s) this fits into the 30 s
+/// that a pod has.
+const CONTROLLERS_STOP: Duration = Duration::from_secs(8);
 
+/// Starts the controllers; answers the names of their tasks.
 fn spawn_controllers(
     tasks: &mut Tasks,
     client: &Client,
     stores: &Stores,
-    changes: &tokio::sync::broadcast::Sender<stores::Change>,
+    changes: &broadcast::Sender<Change>,
     stop: &watch::Receiver<bool>,
-) {
+) -> Vec<&'static str> {
     let backend: Arc<dyn Backend> = Arc::new(KubernetesBackend::new(client.clone(), stores.clone()));
     let jobs = JobController::new(client.clone(), stores.clone(), Arc::clone(&backend));
-    let jobs = job::run(jobs, stores.jobs.clone(), changes.subscribe(), switched(stop.clone()));
-    let classes = job_class::act::run(
-        client.clone(),
-        stores.classes.clone(),
-        backend,
-        changes.subscribe(),
-        switched(stop.clone()),
-    );
-    let ttl = ttl::act::run(client.clone(), stores.jobs.clone(), changes.subscribe(), switched(stop.clone()));
-    let leftovers = leftovers::run(client.clone(), stores.clone(), changes.subscribe(), switched(stop.clone()));
-    for (name, task) in CONTROLLERS.iter().zip([
-        Box::pin(jobs) as futures::future::BoxFuture<'static, ()>,
-        Box::pin(classes),
-        Box::pin(ttl),
-        Box::pin(leftovers),
-    ]) {
-        tasks.spawn(name, async {
-            task.await;
-            Ok(())
-        });
+    let (changes, stop) = (|| changes.subscribe(), || switched(stop.clone()));
+    let controllers: [(&'static str, BoxFuture<'static, ()>); 4] = [
+        ("job controller", job::run(jobs, stores.jobs.clone(), changes(), stop()).boxed()),
+        (
+            "jobclass controller",
+            job_class::act::run(client.clone(), stores.classes.clone(), backend, changes(), stop()).boxed(),
+        ),
+        ("ttl controller", ttl::act::run(client.clone(), stores.jobs.clone(), changes(), stop()).boxed()),
+        ("leftovers controller", leftovers::run(client.clone(), stores.clone(), changes(), stop()).boxed()),
+    ];
+    let names = controllers.iter().map(|(name, _)| *name).collect();
+    for (name, controller) in controllers {
+        tasks.spawn(name, controller.map(Ok));
     }
+    names
 }
 
 /// A switch that is thrown once.
@@ -191,38 +197,34 @@ impl Signals {
 /// The tasks of the process, by name.
 #[derive(Default)]
 struct Tasks {
-    set: JoinSet<(&'static str, Result<(), String>)>,
-    over: Vec<&'static str>,
+    set: JoinSet<Result<(), String>>,
+    names: HashMap<task::Id, &'static str>,
 }
 
 impl Tasks {
     fn spawn(&mut self, name: &'static str, task: impl Future<Output = Result<(), String>> + Send + 'static) {
-        self.set.spawn(async move { (name, task.await) });
+        self.names.insert(self.set.spawn(task).id(), name);
     }
 
     /// A task that has no end of its own.
     fn forever(&mut self, name: &'static str, task: impl Future<Output = ()> + Send + 'static) {
-        self.spawn(name, async move {
-            task.await;
-            Ok(())
-        });
+        self.spawn(name, task.map(Ok));
     }
 
     /// Waits until one task ends, and says which and how.
     async fn next(&mut self) -> String {
-        match self.set.join_next().await {
-            Some(Ok((name, result))) => {
-                self.over.push(name);
-                result.map_or_else(|error| format!("{name}: {error}"), |()| format!("the {name} ended"))
-            }
-            Some(Err(panic)) => format!("a task panicked: {panic}"),
-            None => "there is no task left".to_owned(),
-        }
+        let (id, how) = match self.set.join_next_with_id().await {
+            Some(Ok((id, Ok(())))) => (id, "ended".to_owned()),
+            Some(Ok((id, Err(error)))) => (id, format!("failed: {error}")),
+            Some(Err(panic)) => (panic.id(), "panicked".to_owned()),
+            None => return "there is no task left".to_owned(),
+        };
+        format!("{} {how}", self.names.remove(&id).unwrap_or("a task"))
     }
 
-    /// Waits until all of these have ended.
+    /// Waits until all of these have ended, however they do.
     async fn ended(&mut self, names: &[&'static str]) {
-        while !names.iter().all(|name| self.over.contains(name)) && !self.set.is_empty() {
+        while self.names.values().any(|running| names.contains(running)) {
             let ended = self.next().await;
             tracing::debug!("{ended}");
         }

@@ -5,10 +5,14 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result};
 use ayatori_certs::{
-    AUTHORITY_LIFETIME, Authority, Bundle, LEAF_LIFETIME, SelfManaged, authority_from_secret, authority_to_secret,
+    AUTHORITY_LIFETIME, Authority, Bundle, CertSource, LEAF_LIFETIME, SelfManaged, authority_from_secret,
+    authority_to_secret,
     rotation::{Configuration, Publication, Served, Step, Stored, View, decide},
 };
-use ayatori_controller::call::{CallError, bounded, found};
+use ayatori_controller::{
+    call::{CallError, bounded, found},
+    patch,
+};
 use ayatori_webhook::configuration::{MUTATING, VALIDATING};
 use jiff::Timestamp;
 use k8s_openapi::{
@@ -22,15 +26,13 @@ use k8s_openapi::{
 };
 use kube::{
     Api, Client, Resource,
-    api::{ObjectMeta, Patch, PatchParams, PostParams},
+    api::{ObjectMeta, PatchParams, PostParams},
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 /// How often the Secret and the webhook configurations are looked at: they may be changed by others at any time.
-const TICK: Duration = Duration::from_secs(30);
-/// The wait after a failure.
-const RETRY: Duration = Duration::from_secs(2);
+const TICK: Duration = Duration::from_secs(10);
 /// Steps before a look counts as a failure: create, publish and issue are three.
 const STEPS_A_LOOK: usize = 8;
 
@@ -66,14 +68,10 @@ impl ServingCertificate {
     /// Looks again and again. Never ends.
     pub(crate) async fn keep(self) {
         loop {
-            let wait = match self.ensure().await {
-                Ok(()) => TICK,
-                Err(error) => {
-                    tracing::warn!("cannot keep the serving certificate, trying again: {error:#}");
-                    RETRY
-                }
-            };
-            tokio::time::sleep(wait).await;
+            if let Err(error) = self.ensure().await {
+                tracing::warn!("cannot keep the serving certificate, trying again: {error:#}");
+            }
+            tokio::time::sleep(TICK).await;
         }
     }
 
@@ -108,6 +106,9 @@ impl ServingCertificate {
                 for publication in &publications {
                     self.publish(publication, mutating.as_ref(), validating.as_ref()).await?;
                 }
+                // API servers see the new bundle a moment later. While what is served is still good, it goes on being
+                // served until the next look (J2: a rotation loses no request).
+                return Ok(self.source.healthy(now).is_err());
             }
             Step::IssueLeaf(why) => {
                 if let Some(Ok(authority)) = &stored {
@@ -173,8 +174,7 @@ impl ServingCertificate {
         let name = publication.configuration.as_str();
         let of_mutating = name == MUTATING;
         let Some(found) = (if of_mutating { mutating } else { validating }) else { return Ok(()) };
-        let operations = serde_json::from_value(found.patch(&publication.ca_bundle))?;
-        let patch = Patch::<()>::Json(operations);
+        let patch = patch::json_patch(found.patch(&publication.ca_bundle))?;
         let parameters = PatchParams::default();
         let answer = if of_mutating {
             let configurations = Api::<MutatingWebhookConfiguration>::all(self.client.clone());

@@ -2,7 +2,7 @@
 //!
 //! An adapter keeps five promises (architecture: *Safety never rests on the leader lease*):
 //! 1. [`Request::Prepare`] makes something that cannot run by itself, under a name made from the Job's UID;
-//! 2. only [`Request::Release`] starts it; it tests the identifier that was recorded, and repeating it is harmless;
+//! 2. only [`Request::Release`] starts it; it tests the identifier that was recorded, and takes effect once;
 //! 3. an [`Observation`] says only what the backend showed; it never guesses;
 //! 4. [`Request::Stop`] can be repeated, and its end is proven by an observation, not by its answer;
 //! 5. nothing that is not ours is ever adopted, changed or deleted ([`Observation::Foreign`]).
@@ -24,6 +24,11 @@ pub enum Observation {
     Absent,
     /// Something that is not ours stands under the execution's name (spec D5).
     Foreign,
+    /// The backend refuses to make it as it was asked for.
+    Refused {
+        /// What it says, cut and cleaned.
+        why: String,
+    },
     /// The execution.
     Present(Execution),
 }
@@ -60,8 +65,14 @@ pub enum Phase {
     },
     /// The main process is over, or was never started and never will be: there is evidence for a verdict.
     Ended(End),
-    /// It is proven that nothing runs any more, without a word on how the main process ended.
+    /// It is proven that our kind of stop (a limit of the backend's own) ended it, without a word on how the main
+    /// process ended.
     Stopped,
+    /// It is proven that nothing runs any more, and nothing says how the main process ended.
+    Lost {
+        /// What was seen, for people.
+        why: String,
+    },
     /// Nothing can be proven: neither that it runs nor that it is over.
     Unknown {
         /// What was seen, for people.
@@ -141,6 +152,9 @@ pub enum Readiness {
 
 /// An adapter.
 pub trait Backend: Send + Sync {
+    /// The `controllerName` of the classes that it serves.
+    fn controller_name(&self) -> &'static str;
+
     /// The word that stands in `status.execution.adapter`.
     fn adapter(&self) -> &'static str;
 

@@ -26,6 +26,9 @@ pub enum CallError {
     /// No answer within [`CALL_TIMEOUT`].
     #[error("no answer within {} s", CALL_TIMEOUT.as_secs())]
     Timeout,
+    /// A visit took more steps than any way through a life has.
+    #[error("not settled after {0} steps")]
+    Unsettled(usize),
     /// Anything else.
     #[error(transparent)]
     Other(kube::Error),
@@ -38,7 +41,8 @@ impl From<kube::Error> for CallError {
         match (code, reason.as_str()) {
             (409, "AlreadyExists") => Self::AlreadyExists(message.clone()),
             (409, _) => Self::Conflict(message.clone()),
-            (404, _) => Self::NotFound(message.clone()),
+            // Only the API server's own word proves an absence: a proxy's 404 has no such reason.
+            (404, "NotFound") => Self::NotFound(message.clone()),
             (403 | 422, _) => Self::Refused(message.clone()),
             _ => Self::Other(error),
         }

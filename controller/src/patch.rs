@@ -1,20 +1,17 @@
 //! The bodies of our patches. Each carries what it was decided on: a resourceVersion, or a test on the UID.
 
-use ayatori_crds::JobStatus;
+use ayatori_crds::names::RELEASED_ANNOTATION;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::api::Patch;
 use serde::Serialize;
 use serde_json::{Value, json};
+
+use crate::call::CallError;
 
 /// A status write: one merge patch whose resourceVersion alone protects it (the server ignores a wrong UID there).
 #[must_use]
 pub fn status<S: Serialize>(metadata: &ObjectMeta, status: &S) -> Value {
     json!({"metadata": {"resourceVersion": metadata.resource_version.as_deref().unwrap_or("missing")}, "status": status})
-}
-
-/// As [`status`], for a Job.
-#[must_use]
-pub fn job_status(metadata: &ObjectMeta, value: &JobStatus) -> Value {
-    status(metadata, value)
 }
 
 fn tests(metadata: &ObjectMeta) -> Vec<Value> {
@@ -53,8 +50,28 @@ pub fn set_by_uid(uid: &str, path: &str, value: &Value) -> Value {
     json!([{"op": "test", "path": "/metadata/uid", "value": uid}, {"op": "add", "path": path, "value": value}])
 }
 
+/// The one release of the native Job with that UID: it takes effect once, as it turns the mark that it tests.
+#[must_use]
+pub fn release(uid: &str) -> Value {
+    let mark = format!("/metadata/annotations/{}", RELEASED_ANNOTATION.replace('/', "~1"));
+    json!([
+        {"op": "test", "path": "/metadata/uid", "value": uid},
+        {"op": "test", "path": mark, "value": "false"},
+        {"op": "replace", "path": mark, "value": "true"},
+        {"op": "replace", "path": "/spec/suspend", "value": false},
+    ])
+}
+
+/// Operations as the body of a JSON patch.
+///
+/// # Errors
+/// Where they are none, which would be a fault of this module.
+pub fn json_patch(operations: Value) -> Result<Patch<()>, CallError> {
+    Ok(Patch::Json(serde_json::from_value(operations).map_err(kube::Error::SerdeError)?))
+}
+
 #[cfg(test)]
-mod unit {
+mod unit_tests {
     use super::*;
 
     fn metadata(finalizers: &[&str]) -> ObjectMeta {
@@ -82,6 +99,22 @@ mod unit {
         let last = |patch: Value| patch.as_array().unwrap().last().unwrap().clone();
         assert_eq!(last(add_finalizer(&metadata(&["other"]), "ours"))["path"], "/metadata/finalizers/-");
         assert_eq!(last(add_finalizer(&metadata(&[]), "ours"))["value"], json!(["ours"]));
+    }
+
+    #[test]
+    fn a_release_takes_effect_once_and_only_on_the_recorded_native_job() {
+        let mut native = json!({
+            "metadata": {"uid": "u", "annotations": {RELEASED_ANNOTATION: "false"}}, "spec": {"suspend": true},
+        });
+        let apply = |native: &mut Value, uid| {
+            let patch: ::json_patch::Patch = serde_json::from_value(release(uid)).unwrap();
+            ::json_patch::patch(native, &patch).is_ok()
+        };
+        assert!(!apply(&mut native, "another"));
+        assert!(apply(&mut native, "u"));
+        assert_eq!(native["spec"]["suspend"], false);
+        native["spec"]["suspend"] = json!(true);
+        assert!(!apply(&mut native, "u"), "somebody suspended it: it is not released a second time");
     }
 
     #[test]

@@ -27,6 +27,8 @@ use crate::{
 const CONCURRENCY: u16 = 16;
 /// Requests that may wait in front of the queue, which then deduplicates them.
 const REQUEST_BUFFER: usize = 1024;
+/// Objects whose failures are counted at the same time.
+const REMEMBERED_FAILURES: usize = 10_000;
 /// First and longest wait after failures in a row; it doubles in between.
 const BACK_OFF: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(60));
 
@@ -41,6 +43,10 @@ impl Failures {
 
     fn next_wait(&self, uid: &str) -> Duration {
         let mut failures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Objects that went after a failure are never reset. Forgetting the others only shortens a wait.
+        if failures.len() > REMEMBERED_FAILURES {
+            failures.clear();
+        }
         let count = failures.entry(uid.to_owned()).or_default();
         *count = count.saturating_add(1);
         back_off(*count)
@@ -55,8 +61,7 @@ fn back_off(failures: u32) -> Duration {
 
 /// Looks at every object that `affected` names for a change, until `stop` ends.
 ///
-/// `affected(None)` names all of them. A conflict is looked at again at once: the store is about to show the newer
-/// object.
+/// `affected(None)` names all of them.
 pub async fn run<K, F, Fut>(
     store: Store<K>,
     changes: broadcast::Receiver<Change>,
@@ -69,12 +74,6 @@ pub async fn run<K, F, Fut>(
     Fut: Future<Output = Result<Option<Duration>, CallError>> + Send + 'static,
 {
     let (sender, mut receiver) = mpsc::channel::<ObjectRef<K>>(REQUEST_BUFFER);
-    for object in store.state() {
-        let sender = sender.clone();
-        let reference = ObjectRef::from_obj(object.as_ref());
-        // More than the buffer holds is sent while the queue is read.
-        tokio::spawn(async move { sender.send(reference).await });
-    }
     let forwarding = tokio::spawn(forward(changes, sender, affected));
     // Closing the stream of requests makes the queue finish what runs and end.
     let requests = futures::stream::poll_fn(move |context| receiver.poll_recv(context))

@@ -4,7 +4,7 @@ use std::{fmt::Debug, sync::Arc, time::Duration};
 
 use ayatori_crds::{
     Job, JobClass, KubernetesExecutionParameters,
-    names::{JOB_NAME_ANNOTATION, JOB_UID_LABEL},
+    names::{API_VERSION, JOB_NAME_ANNOTATION, JOB_UID_LABEL},
 };
 use futures::{Stream, StreamExt, future::BoxFuture};
 use k8s_openapi::{api::core::v1::Namespace, apimachinery::pkg::apis::meta::v1::ObjectMeta};
@@ -124,9 +124,12 @@ impl Stores {
     }
 }
 
-/// The Job that a native Job or pod belongs to, by its marks. Whether the marks are true is judged by who looks.
+/// The Job that a native Job or pod belongs to: by owner, else by its marks (an annotation can be stripped, an owner
+/// reference too). Whether either is true is judged by who looks.
 fn execution(metadata: &ObjectMeta) -> Option<Change> {
-    let name = metadata.annotations.as_ref()?.get(JOB_NAME_ANNOTATION)?;
+    let owner = metadata.owner_references.iter().flatten().find(|owner| owner.api_version == API_VERSION);
+    let annotated = || metadata.annotations.as_ref()?.get(JOB_NAME_ANNOTATION).map(String::as_str);
+    let name = owner.map(|owner| owner.name.as_str()).or_else(annotated)?;
     let mut job = ObjectRef::new(name).within(metadata.namespace.as_deref()?);
     job.extra.uid = metadata.labels.as_ref()?.get(JOB_UID_LABEL).cloned();
     Some(Change::Execution(job))
@@ -183,24 +186,31 @@ where
 {
     let mut events = std::pin::pin!(events);
     while let Some(event) = events.next().await {
+        // What went while the watch was down is not in the new list: it is told from the old one.
+        let before = if matches!(event, Event::InitDone) { writer.as_reader().state() } else { vec![] };
         writer.apply_watcher_event(&event);
         match &event {
             Event::Apply(object) | Event::Delete(object) => tell(object),
-            // The list has replaced what the store held: whatever was missed is looked at again.
-            Event::InitDone => writer.as_reader().state().iter().for_each(|object| tell(object)),
+            Event::InitDone => before.iter().chain(&writer.as_reader().state()).for_each(|object| tell(object)),
             Event::Init | Event::InitApply(_) => {}
         }
     }
 }
 
-/// Forwards changes as a stream that asks for everything again after it lagged.
+/// Queues what each change concerns: everything at first, and again after falling behind.
 pub(crate) async fn forward<T: Send + 'static>(
     mut changes: broadcast::Receiver<Change>,
     queue: mpsc::Sender<T>,
     mut affected: impl FnMut(Option<Change>) -> Vec<T> + Send,
 ) {
+    let mut change = None;
     loop {
-        let change = match changes.recv().await {
+        for request in affected(change) {
+            if queue.send(request).await.is_err() {
+                return;
+            }
+        }
+        change = match changes.recv().await {
             Ok(change) => Some(change),
             Err(broadcast::error::RecvError::Lagged(missed)) => {
                 tracing::warn!(missed, "fell behind the watches; everything is looked at again");
@@ -208,10 +218,5 @@ pub(crate) async fn forward<T: Send + 'static>(
             }
             Err(broadcast::error::RecvError::Closed) => return,
         };
-        for request in affected(change) {
-            if queue.send(request).await.is_err() {
-                return;
-            }
-        }
     }
 }

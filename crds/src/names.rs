@@ -11,10 +11,6 @@ pub const API_VERSION: &str = "execution.ayatori.ddupan.top/v1alpha1";
 pub const JOB_CLEANUP_FINALIZER: &str = "execution.ayatori.ddupan.top/job-cleanup";
 /// Finalizer on a native Job: it stays until its end was seen and recorded (spec D3).
 pub const BACKEND_CLEANUP_FINALIZER: &str = "execution.ayatori.ddupan.top/backend-cleanup";
-/// Finalizer on a JobClass that unfinished Jobs hold (spec H3).
-pub const JOB_CLASS_PROTECTION_FINALIZER: &str = "execution.ayatori.ddupan.top/job-class-protection";
-/// Finalizer on a parameters object that classes reference (spec H3).
-pub const PARAMETERS_PROTECTION_FINALIZER: &str = "execution.ayatori.ddupan.top/parameters-protection";
 
 /// Annotation of a Namespace: the JobClass of its Jobs that name none (spec B1).
 pub const DEFAULT_JOB_CLASS_ANNOTATION: &str = "execution.ayatori.ddupan.top/default-job-class";
@@ -23,6 +19,9 @@ pub const IS_DEFAULT_JOB_CLASS_ANNOTATION: &str = "execution.ayatori.ddupan.top/
 
 /// Annotation of a native Job and its pod: the whole name of the Job (a label ends at 63 characters, spec D3).
 pub const JOB_NAME_ANNOTATION: &str = "execution.ayatori.ddupan.top/job-name";
+/// Annotation of a native Job: `"false"` until its one release, which sets it to `"true"`. Who suspends and resumes the
+/// native Job later does not change it, so a release can take effect only once.
+pub const RELEASED_ANNOTATION: &str = "execution.ayatori.ddupan.top/released";
 /// Label of a native Job and its pod: the UID of the Job.
 pub const JOB_UID_LABEL: &str = "execution.ayatori.ddupan.top/job-uid";
 /// Label of a native Job and its pod: the name of the Job, cut to 63 characters.

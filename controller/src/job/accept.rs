@@ -28,6 +28,12 @@ pub struct Refusal {
     pub message: String,
 }
 
+/// Whether the class selects namespaces, so that an acceptance rests on labels (spec section 4: live ones).
+#[must_use]
+pub fn rests_on_labels(view: &View<'_>) -> bool {
+    matches!(view.class, ClassView::Present(class) if class.spec.allowed_namespaces.is_some())
+}
+
 fn refusal(reason: &'static str, message: impl Into<String>) -> Refusal {
     Refusal { reason, message: message.into() }
 }
@@ -99,7 +105,8 @@ fn accepted_class<'a>(view: &View<'a>) -> Result<&'a JobClass, Refusal> {
 
 fn check_namespace(view: &View<'_>, job: &Job, class: &JobClass, name: &str) -> Result<(), Refusal> {
     let namespace = job.metadata.namespace.as_deref().unwrap_or_default();
-    let allowed = view.namespace_labels.is_some_and(|labels| rules::namespace::is_allowed(&class.spec, labels));
+    // A namespace that the store does not have yet is read before anything rests on it.
+    let allowed = view.namespace_labels.is_none_or(|labels| rules::namespace::is_allowed(&class.spec, labels));
     if allowed {
         return Ok(());
     }

@@ -1,6 +1,6 @@
 //! Carries decisions out: one request a step, each decided afresh on the view as the last answer left it.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use ayatori_crds::{
     Job, JobClass, JobState,
@@ -23,10 +23,10 @@ use crate::{
     backend::{Backend, Observation, Settings},
     call::{CallError, bounded, found},
     patch,
-    stores::Stores,
+    stores::{NamespaceMetadata, Stores},
 };
 
-/// Steps that one visit may take before it makes room for others. The longest way, from creation to release, takes 6.
+/// Steps that one visit may take. The longest way takes 8; more would be a loop, and backs off as a failure.
 const STEPS_A_VISIT: usize = 16;
 
 /// What a visit needs.
@@ -42,10 +42,22 @@ impl std::fmt::Debug for JobController {
     }
 }
 
+/// What is seen in this visit: the Job, and what answers have shown.
+struct Seen {
+    job: Arc<Job>,
+    job_is_live: bool,
+    /// Labels of the namespace; empty where it is gone.
+    namespace: Option<BTreeMap<String, String>>,
+    observation: Option<Observation>,
+    observation_is_live: bool,
+}
+
 /// What a step changed in what is seen.
 enum Outcome {
     /// The Job as it was answered; None where it is gone.
     Job(Option<Box<Job>>),
+    /// The labels of the namespace as they were answered.
+    Namespace(BTreeMap<String, String>),
     /// The execution as it was answered.
     Observation(Observation),
     /// Nothing more to do before this long, or before something changes.
@@ -71,27 +83,30 @@ impl JobController {
     /// # Errors
     /// The failure of the one request that failed. Nothing is retried here: the next look decides again.
     pub async fn visit(&self, job: Arc<Job>) -> Result<Option<Duration>, CallError> {
-        let mut job = job;
-        let mut job_is_live = false;
-        let mut observed: Option<Observation> = None;
+        let mut seen = Seen { job, job_is_live: false, namespace: None, observation: None, observation_is_live: false };
         for _ in 0..STEPS_A_VISIT {
-            let step = self.next(&job, job_is_live, observed.as_ref());
+            let step = self.next(&seen);
+            let job = &seen.job;
             tracing::debug!(namespace = job.namespace(), name = job.name_any(), ?step, "decided");
-            match self.take(&job, step).await? {
+            let live = step == Step::ReadExecution;
+            match self.take(job, step).await? {
                 Outcome::Job(Some(answered)) if answered.metadata.uid == job.metadata.uid => {
-                    log_transition(&job, &answered);
-                    (job, job_is_live) = (Arc::from(answered), true);
+                    log_transition(job, &answered);
+                    (seen.job, seen.job_is_live) = (Arc::from(answered), true);
                 }
                 // Gone, or another Job of the same name: that one has a visit of its own (I10).
                 Outcome::Job(_) => return Ok(None),
-                Outcome::Observation(answered) => observed = Some(answered),
-                Outcome::Rest(wait) => return Ok(wait),
+                Outcome::Namespace(labels) => seen.namespace = Some(labels),
+                // The answer of a request shows one object; only a look shows all of the execution.
+                Outcome::Observation(answered) => (seen.observation, seen.observation_is_live) = (Some(answered), live),
+                Outcome::Rest(wait) => return Ok(wait.or_else(|| look_again(job))),
             }
         }
-        Ok(Some(Duration::ZERO))
+        Err(CallError::Unsettled(STEPS_A_VISIT))
     }
 
-    fn next(&self, job: &Job, job_is_live: bool, observed: Option<&Observation>) -> Step {
+    fn next(&self, seen: &Seen) -> Step {
+        let job = seen.job.as_ref();
         let found = self.class_of(job);
         let class = match &found {
             FoundClass::NoDefault => ClassView::NoDefault,
@@ -104,17 +119,20 @@ impl JobController {
             _ => Settings::Missing,
         };
         let namespace = self.stores.namespaces.get(&ObjectRef::new(job.namespace().as_deref().unwrap_or_default()));
-        let no_labels = std::collections::BTreeMap::new();
+        let no_labels = BTreeMap::new();
+        let stored_labels = namespace.as_ref().map(|found| found.metadata.labels.as_ref().unwrap_or(&no_labels));
         let view = View {
             job,
-            job_is_live,
+            job_is_live: seen.job_is_live,
             class,
-            namespace_labels: namespace.as_ref().map(|found| found.metadata.labels.as_ref().unwrap_or(&no_labels)),
+            namespace_labels: seen.namespace.as_ref().or(stored_labels),
+            namespace_is_live: seen.namespace.is_some(),
             settings,
+            controller_name: self.backend.controller_name(),
             adapter: self.backend.adapter(),
             reference_type: self.backend.reference_type(),
-            observation: observed.cloned().unwrap_or_else(|| self.backend.observe(job)),
-            observation_is_live: observed.is_some(),
+            observation: seen.observation.clone().unwrap_or_else(|| self.backend.observe(job)),
+            observation_is_live: seen.observation_is_live,
         };
         decide(&view, Timestamp::now())
     }
@@ -152,10 +170,15 @@ impl JobController {
                 let live = found(bounded(self.jobs(job).get(&job.name_any())).await)?;
                 Ok(Outcome::Job(live.map(Box::new)))
             }
+            Step::ReadNamespace => {
+                let namespaces = Api::<NamespaceMetadata>::all(self.client.clone());
+                let live = found(bounded(namespaces.get(&job.namespace().unwrap_or_default())).await)?;
+                Ok(Outcome::Namespace(live.and_then(|namespace| namespace.metadata.labels).unwrap_or_default()))
+            }
             Step::ReadExecution => self.backend.read(job).await.map(Outcome::Observation),
             Step::Backend(request) => self.backend.send(job, request).await.map(Outcome::Observation),
             Step::WriteStatus(status) => {
-                let patch = Patch::Merge(patch::job_status(&job.metadata, &status));
+                let patch = Patch::Merge(patch::status(&job.metadata, &status));
                 let jobs = self.jobs(job);
                 let written =
                     found(bounded(jobs.patch_status(&job.name_any(), &PatchParams::default(), &patch)).await)?;
@@ -170,8 +193,7 @@ impl JobController {
     }
 
     async fn patch(&self, job: &Job, operations: Value) -> Result<Outcome, CallError> {
-        let operations = serde_json::from_value(operations).map_err(kube::Error::SerdeError)?;
-        let patch = Patch::<()>::Json(operations);
+        let patch = patch::json_patch(operations)?;
         let jobs = self.jobs(job);
         let answer = found(bounded(jobs.patch(&job.name_any(), &PatchParams::default(), &patch)).await)?;
         Ok(Outcome::Job(answer.map(Box::new)))
@@ -180,6 +202,17 @@ impl JobController {
     fn jobs(&self, job: &Job) -> Api<Job> {
         Api::namespaced(self.client.clone(), &job.namespace().unwrap_or_default())
     }
+}
+
+/// How often a Job that is not over is looked at without a change: a watch may have lost the one that matters. It costs
+/// no request where nothing changed.
+const LOOK_AGAIN: Duration = Duration::from_secs(600);
+
+/// When to look again at a Job for which nothing is to be done: spread by its UID, so that all of them do not come at
+/// once.
+fn look_again(job: &Job) -> Option<Duration> {
+    let spread = job.metadata.uid.iter().flat_map(|uid| uid.bytes()).map(u64::from).sum::<u64>() % 60;
+    (!JobState::of(job).is_terminal()).then(|| LOOK_AGAIN + Duration::from_secs(spread))
 }
 
 /// One line a transition.

@@ -15,10 +15,14 @@ pub struct View<'a> {
     pub job_is_live: bool,
     /// The class that the Job names, or that the defaults give.
     pub class: ClassView<'a>,
-    /// Labels of the Job's namespace; None where the store does not have it (yet).
+    /// Labels of the Job's namespace; None where it is not known (yet).
     pub namespace_labels: Option<&'a BTreeMap<String, String>>,
+    /// The labels were read in this visit, not taken from a store that may lag.
+    pub namespace_is_live: bool,
     /// The class's settings object.
     pub settings: Settings,
+    /// The `controllerName` of the classes that the adapter serves.
+    pub controller_name: &'static str,
     /// The adapter's word for `status.execution.adapter`, and the type of its reference.
     pub adapter: &'static str,
     /// The type under which the execution's identifier is recorded.

@@ -2,7 +2,7 @@
 
 use std::{future::Future, sync::Arc, time::Duration};
 
-use ayatori_crds::JobClass;
+use ayatori_crds::{JobClass, rules::class_policy::Controller};
 use jiff::Timestamp;
 use kube::{
     Api, Client, ResourceExt,
@@ -11,7 +11,7 @@ use kube::{
 };
 use tokio::sync::broadcast;
 
-use super::decide::{View, decide};
+use super::decide::{View, decide, is_ours};
 use crate::{
     backend::Backend,
     call::{CallError, bounded, found},
@@ -49,6 +49,9 @@ fn affected(classes: &Store<JobClass>, change: Option<Change>) -> Vec<ObjectRef<
 }
 
 async fn visit(client: &Client, backend: &dyn Backend, class: &JobClass) -> Result<Option<Duration>, CallError> {
+    if !is_ours(class, Controller::of(&class.spec.controller_name)) {
+        return Ok(None);
+    }
     let reference = &class.spec.parameters_ref;
     let settings = backend.settings(reference);
     let (readiness, look_again) = backend.readiness(reference).await?;

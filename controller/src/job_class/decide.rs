@@ -29,8 +29,7 @@ pub struct View<'a> {
 #[must_use]
 pub fn decide(view: &View<'_>, now: Timestamp) -> Option<JobClassStatus> {
     let controller = Controller::of(&view.class.spec.controller_name);
-    // The OpenSandbox adapter does not run here: its classes are left to a process that has it.
-    if !matches!(controller, Controller::Kubernetes | Controller::Unsupported) {
+    if !is_ours(view.class, controller) {
         return None;
     }
     let mut status = view.class.status.clone().unwrap_or_default();
@@ -46,16 +45,28 @@ pub fn decide(view: &View<'_>, now: Timestamp) -> Option<JobClassStatus> {
             now,
         );
     };
-    say(ACCEPTED, accepted, why, message.clone());
-    if accepted {
-        match &view.readiness {
-            Readiness::Ready => say(READY, true, reason::BACKEND_REACHABLE, "Jobs can be started".to_owned()),
-            Readiness::NotReady { reason, message } => say(READY, false, reason, message.clone()),
+    say(ACCEPTED, accepted, why, message);
+    // Not a matter of the policy: an edit that makes the class unacceptable does not touch what it accepted (spec C2).
+    match (&view.settings, &view.readiness) {
+        (Settings::Missing, _) => {
+            say(READY, false, reason::PARAMETERS_NOT_FOUND, "waiting for the parameters to be created".to_owned());
         }
-    } else {
-        say(READY, false, why, message);
+        (_, Readiness::Ready) => say(READY, true, reason::BACKEND_REACHABLE, "Jobs can be started".to_owned()),
+        (_, Readiness::NotReady { reason, message }) => say(READY, false, reason, message.clone()),
     }
     (view.class.status.as_ref() != Some(&status)).then_some(status)
+}
+
+/// The OpenSandbox adapter does not run here: its classes are left to a process that has it. A class that no adapter
+/// known here serves is told so, unless somebody else has judged it.
+#[must_use]
+pub fn is_ours(class: &JobClass, controller: Controller) -> bool {
+    match controller {
+        Controller::Kubernetes => true,
+        Controller::Unsupported => conditions::find(class.conditions(), ACCEPTED)
+            .is_none_or(|condition| condition.reason == reason::UNSUPPORTED_CONTROLLER),
+        Controller::OpenSandbox | Controller::Foreign => false,
+    }
 }
 
 /// The condition `Accepted`: whether, why, in words.
@@ -114,6 +125,7 @@ mod tests {
         conditions.iter().map(|c| format!("{}={}/{}", c.type_, c.status.as_str(), c.reason)).collect()
     }
 
+    const NO_SETTINGS: &str = "False/ParametersNotFound";
     const KIND: &str = "KubernetesExecutionParameters";
 
     fn present() -> Settings {
@@ -135,13 +147,19 @@ mod tests {
         let limits = |cpu: &str| serde_json::from_value(serde_json::json!({"limits": {"cpu": cpu}})).unwrap();
         contradictory.spec.resources =
             Some(ResourcePolicy { defaults: None, minimum: Some(limits("2")), maximum: Some(limits("1")) });
-        for (class, settings, reason) in [
-            (class("execution.ayatori.ddupan.top/later", KIND), present(), "UnsupportedController"),
-            (class(KUBERNETES_CONTROLLER, "ConfigMap"), present(), "InvalidParametersReference"),
-            (class(KUBERNETES_CONTROLLER, KIND), Settings::Missing, "ParametersNotFound"),
-            (contradictory, present(), "InvalidResourcePolicy"),
+        for (class, settings, reason, ready) in [
+            (
+                class("execution.ayatori.ddupan.top/later", KIND),
+                Settings::Missing,
+                "UnsupportedController",
+                NO_SETTINGS,
+            ),
+            (class(KUBERNETES_CONTROLLER, "ConfigMap"), Settings::Missing, "InvalidParametersReference", NO_SETTINGS),
+            (class(KUBERNETES_CONTROLLER, KIND), Settings::Missing, "ParametersNotFound", NO_SETTINGS),
+            // What it accepted before goes on (spec C2).
+            (contradictory, present(), "InvalidResourcePolicy", "True/BackendReachable"),
         ] {
-            assert_eq!(told(&class, settings), [format!("Accepted=False/{reason}"), format!("Ready=False/{reason}")]);
+            assert_eq!(told(&class, settings), [format!("Accepted=False/{reason}"), format!("Ready={ready}")]);
         }
     }
 
@@ -150,6 +168,15 @@ mod tests {
         for controller in ["other.example/x", OPENSANDBOX_CONTROLLER] {
             assert_eq!(told(&class(controller, "ConfigMap"), Settings::Missing), Vec::<String>::new());
         }
+    }
+
+    #[test]
+    fn a_class_that_somebody_else_has_judged_is_theirs() {
+        let mut class = class("execution.ayatori.ddupan.top/later", KIND);
+        let view = View { class: &class, settings: Settings::Missing, readiness: Readiness::Ready };
+        class.status = decide(&view, Timestamp::UNIX_EPOCH);
+        class.status.as_mut().unwrap().conditions[0].reason = "Accepted".into();
+        assert_eq!(told(&class, Settings::Missing), Vec::<String>::new());
     }
 
     #[test]

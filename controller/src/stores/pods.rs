@@ -69,6 +69,10 @@ fn key(pod: &NativePod) -> Option<(String, String)> {
     Some((job.clone(), pod.metadata.uid.clone()?))
 }
 
+fn changes_of(pods: &Pods) -> Vec<Change> {
+    pods.values().flat_map(BTreeMap::values).filter_map(|pod| execution(&pod.metadata)).collect()
+}
+
 /// The watch that keeps the index.
 pub(super) fn watch(
     api: Api<NativePod>,
@@ -91,9 +95,9 @@ pub(super) fn watch(
                 }
                 Event::InitDone => {
                     let pods = std::mem::take(&mut listed);
-                    let told =
-                        pods.values().flat_map(BTreeMap::values).filter_map(|pod| execution(&pod.metadata)).collect();
-                    index.change(|all| *all = pods);
+                    // What went while the watch was down is told from the old index.
+                    let mut told = changes_of(&pods);
+                    index.change(|all| told.extend(changes_of(&std::mem::replace(all, pods))));
                     index.synced.send_replace(true);
                     told
                 }

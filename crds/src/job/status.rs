@@ -31,7 +31,8 @@ fn completed_exactly_when_terminal() -> Rule {
 fn nothing_added_after_the_end() -> Rule {
     let fields = ["startTime", "result", "resolvedJobClass", "effectiveResources", "execution"];
     let same = fields.map(|field| format!("has(self.{field}) == has(oldSelf.{field})"));
-    Rule::new(format!("!has(oldSelf.completionTime) || ({})", same.join(" && ")))
+    let references = "(!has(self.execution) || self.execution == oldSelf.execution)";
+    Rule::new(format!("!has(oldSelf.completionTime) || ({} && {references})", same.join(" && ")))
         .message("nothing is added once it is set")
         .field_path(".completionTime")
 }

@@ -6,13 +6,14 @@ use ayatori_crds::{
     Job,
     conditions::reason,
     job_class::ParametersReference,
-    names::{BACKEND_CLEANUP_FINALIZER, JOB_UID_LABEL},
+    names::{BACKEND_CLEANUP_FINALIZER, GROUP, JOB_UID_LABEL, KUBERNETES_CONTROLLER},
+    rules::class_policy::Controller,
 };
 use futures::future::BoxFuture;
 use k8s_openapi::api::{batch::v1::Job as BatchJob, node::v1::RuntimeClass};
 use kube::{
     Api, Client, Resource,
-    api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions},
+    api::{DeleteParams, ListParams, PatchParams, PostParams, Preconditions},
     core::Request as HttpRequest,
     runtime::reflector::ObjectRef,
 };
@@ -20,8 +21,9 @@ use serde_json::{Value, json};
 
 use super::{
     objects::{NativeJob, NativePod},
-    observe::{Wanted, observe},
+    observe::{Sought, observe},
     render::{native_job, native_name},
+    verdict::cut,
 };
 use crate::{
     backend::{Backend, Observation, Readiness, Request, Settings},
@@ -64,12 +66,12 @@ impl KubernetesBackend {
     }
 
     fn seen(job: &Job, native: Option<&NativeJob>, pods: &[&NativePod]) -> Observation {
-        let wanted = Wanted {
+        let sought = Sought {
             job_uid: uid(job),
             recorded: recorded_id(job, REFERENCE_TYPE),
             started: job.status.as_ref().is_some_and(|status| status.start_time.is_some()),
         };
-        observe(wanted, native, pods)
+        observe(sought, native, pods)
     }
 
     /// The watched pods beside a native Job that was just answered.
@@ -109,9 +111,15 @@ impl KubernetesBackend {
     async fn carry_out(&self, job: &Job, request: Request) -> Result<Observation, CallError> {
         match request {
             Request::Prepare => self.prepare(job).await,
-            Request::Release { id } => self.set(job, &id, "/spec/suspend", json!(false)).await,
+            Request::Release { id } => match self.patch(job, patch::release(&id)).await {
+                // A test failed: it was released before, or is another one. What is true is read.
+                Err(CallError::Refused(_)) => self.read_live(job).await,
+                answer => answer,
+            },
             // 0, not 1: on a suspended native Job it makes a release that lands late harmless (spec F1).
-            Request::Stop { id } => self.set(job, &id, "/spec/activeDeadlineSeconds", json!(0)).await,
+            Request::Stop { id } => {
+                self.patch(job, patch::set_by_uid(&id, "/spec/activeDeadlineSeconds", &json!(0))).await
+            }
             Request::Delete { id } => self.delete(job, id).await,
             Request::Unprotect { id } => self.unprotect(job, &id).await,
         }
@@ -128,6 +136,8 @@ impl KubernetesBackend {
             Ok(native) => Ok(self.with_watched_pods(job, Some(&native))),
             // An answer was lost, or a store lagged: whether it is ours is judged by what is there.
             Err(CallError::AlreadyExists(_)) => self.read_live(job).await,
+            // A quota, a policy, a field that this cluster does not take. A namespace that goes needs no word.
+            Err(CallError::Refused(why)) => Ok(Observation::Refused { why: cut(&why) }),
             Err(error) => Err(error),
         }
     }
@@ -143,13 +153,8 @@ impl KubernetesBackend {
         Some(native_job(job, status.effective_resources.as_ref()?, &class.name, &parameters.spec))
     }
 
-    async fn set(&self, job: &Job, id: &str, path: &str, value: Value) -> Result<Observation, CallError> {
-        self.patch(job, patch::set_by_uid(id, path, &value)).await
-    }
-
     async fn patch(&self, job: &Job, operations: Value) -> Result<Observation, CallError> {
-        let operations = serde_json::from_value(operations).map_err(kube::Error::SerdeError)?;
-        let patch = Patch::<()>::Json(operations);
+        let patch = patch::json_patch(operations)?;
         let call = self.native_jobs(job);
         let name = native_name(uid(job));
         let native = bounded(call.patch(&name, &PatchParams::default(), &patch)).await?;
@@ -189,6 +194,10 @@ fn uid(job: &Job) -> &str {
 }
 
 impl Backend for KubernetesBackend {
+    fn controller_name(&self) -> &'static str {
+        KUBERNETES_CONTROLLER
+    }
+
     fn adapter(&self) -> &'static str {
         "kubernetes"
     }
@@ -198,12 +207,11 @@ impl Backend for KubernetesBackend {
     }
 
     fn settings(&self, reference: &ParametersReference) -> Settings {
-        let uid = self
-            .stores
-            .kubernetes_parameters
-            .get(&ObjectRef::new(&reference.name))
-            .and_then(|p| p.metadata.uid.clone());
-        match uid {
+        if reference.group != GROUP || Some(reference.kind.as_str()) != Controller::Kubernetes.parameters_kind() {
+            return Settings::Missing;
+        }
+        let parameters = self.stores.kubernetes_parameters.get(&ObjectRef::new(&reference.name));
+        match parameters.and_then(|parameters| parameters.metadata.uid.clone()) {
             Some(uid) if reference.uid.as_ref().is_none_or(|pinned| *pinned == uid) => Settings::Present { uid },
             _ => Settings::Missing,
         }

@@ -10,7 +10,7 @@ use ayatori_crds::{
 };
 use kube::{
     Api, Client, ResourceExt,
-    api::{DeleteParams, Patch, PatchParams, Preconditions},
+    api::{DeleteParams, PatchParams, Preconditions},
     runtime::reflector::{ObjectRef, Store},
 };
 use serde_json::{Value, json};
@@ -138,8 +138,7 @@ async fn carry_out(natives: &Api<NativeJob>, native: &NativeJob, step: Step) -> 
 }
 
 async fn send(natives: &Api<NativeJob>, name: &str, operations: Value) -> Result<(), CallError> {
-    let operations = serde_json::from_value(operations).map_err(kube::Error::SerdeError)?;
-    let patch = Patch::<()>::Json(operations);
+    let patch = patch::json_patch(operations)?;
     found(bounded(natives.patch(name, &PatchParams::default(), &patch)).await).map(drop)
 }
 

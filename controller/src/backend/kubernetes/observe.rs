@@ -2,12 +2,12 @@
 
 use ayatori_crds::{
     conditions::reason,
-    names::{BACKEND_CLEANUP_FINALIZER, JOB_UID_LABEL},
+    names::{BACKEND_CLEANUP_FINALIZER, JOB_UID_LABEL, RELEASED_ANNOTATION},
 };
 use jiff::Timestamp;
 
 use super::{
-    objects::{NativeJob, NativePod, condition_is_true},
+    objects::{ContainerStatus, NativeJob, NativePod, condition_is_true},
     render::CONTAINER,
     verdict, waiting,
 };
@@ -15,7 +15,7 @@ use crate::backend::{End, Execution, Observation, Phase};
 
 /// What the adapter knows of the Job whose execution it looks for.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wanted<'a> {
+pub(super) struct Sought<'a> {
     /// The Job's UID.
     pub(super) job_uid: &'a str,
     /// The native Job's UID, once it is recorded.
@@ -25,14 +25,14 @@ pub(super) struct Wanted<'a> {
 }
 
 /// Reads the native Job that stands under the execution's name, and the pods that carry the Job's UID.
-pub(super) fn observe(wanted: Wanted<'_>, native: Option<&NativeJob>, pods: &[&NativePod]) -> Observation {
+pub(super) fn observe(sought: Sought<'_>, native: Option<&NativeJob>, pods: &[&NativePod]) -> Observation {
     let Some(native) = native else { return Observation::Absent };
     let Some(uid) = native.metadata.uid.as_deref() else { return Observation::Absent };
-    match wanted.recorded {
+    match sought.recorded {
         Some(recorded) if recorded == uid => {}
         // Ours is gone; what stands there now has nothing to do with this Job any more (spec D5).
         Some(_) => return Observation::Absent,
-        None if is_ours(native, wanted.job_uid) => {}
+        None if is_ours(native, sought.job_uid) => {}
         None => return Observation::Foreign,
     }
     let mut pods: Vec<&NativePod> = pods.iter().copied().filter(|pod| is_owned_by(pod, uid)).collect();
@@ -40,7 +40,7 @@ pub(super) fn observe(wanted: Wanted<'_>, native: Option<&NativeJob>, pods: &[&N
     let finalizers = native.metadata.finalizers.as_deref().unwrap_or_default();
     Observation::Present(Execution {
         id: uid.to_owned(),
-        phase: phase(wanted, native, pods.first().copied()),
+        phase: phase(sought, native, pods.first().copied()),
         stop_requested: native.spec.active_deadline_seconds == Some(0),
         deletion_requested: native.metadata.deletion_timestamp.is_some(),
         protected: finalizers.iter().any(|finalizer| finalizer == BACKEND_CLEANUP_FINALIZER),
@@ -58,47 +58,61 @@ fn is_owned_by(pod: &NativePod, native_uid: &str) -> bool {
     pod.metadata.owner_references.iter().flatten().any(|owner| owner.uid == native_uid)
 }
 
-fn phase(wanted: Wanted<'_>, native: &NativeJob, pod: Option<&NativePod>) -> Phase {
+fn phase(sought: Sought<'_>, native: &NativeJob, pod: Option<&NativePod>) -> Phase {
     let conditions = &native.status.conditions;
     let failed = condition_is_true(conditions, "Failed");
-    if let Some(pod) = pod {
-        match of_pod(pod) {
-            Some(phase) => return phase,
-            // Neither a pod phase nor the native Job's word proves anything about a container that is not terminated.
-            None if pod.status.phase.as_deref() == Some("Failed") => {
-                return if stop_is_proven(native) {
-                    Phase::Stopped
-                } else {
-                    Phase::Unknown { why: "its pod failed, but nothing says how its container ended".into() }
-                };
-            }
-            None if failed.is_none() => return Phase::Waiting { why: waiting::why(pod) },
-            None => {}
-        }
+    let container = pod.and_then(task_container);
+    if let Some(phase) = pod.and_then(|pod| of_pod(sought, pod)) {
+        return phase;
     }
+    // Below here no container says how it ended. Neither a pod phase nor the native Job's word is a verdict.
+    let may_run = container.is_some_and(|container| container.state.running.is_some());
     if condition_is_true(conditions, "Complete").is_some() {
         return Phase::Ended(counted_success());
     }
-    if stop_is_proven(native) {
-        return Phase::Stopped;
+    if let Some(condition) = failed {
+        let word = condition.reason.as_deref().unwrap_or("no reason");
+        let why = format!("the native Job failed ({word}), but no container says how the task ended");
+        return match native.status.terminating.unwrap_or_default() {
+            0 if word == "DeadlineExceeded" && !may_run => Phase::Stopped,
+            0 if !may_run => Phase::Lost { why },
+            _ => Phase::Unknown { why },
+        };
     }
-    match failed {
-        Some(condition) => {
-            let word = condition.reason.as_deref().unwrap_or("no reason");
-            Phase::Unknown { why: format!("the native Job failed ({word}), but no container says how the task ended") }
+    match pod {
+        Some(pod) if pod.status.phase.as_deref() == Some("Failed") => {
+            Phase::Unknown { why: "its pod failed, but nothing says how its container ended".into() }
         }
-        None if native.spec.suspend => Phase::Prepared,
-        None if wanted.started => {
+        Some(pod) => Phase::Waiting { why: waiting::why(pod) },
+        None if native.spec.suspend && !was_released(native) => Phase::Prepared,
+        // Suspending a native Job deletes its pod and counts nothing. It is not ours to let it run a second time (I1).
+        None if native.spec.suspend && native.spec.active_deadline_seconds == Some(0) => {
+            Phase::Lost { why: "its native Job was suspended by somebody else after its release".into() }
+        }
+        None if native.spec.suspend => {
+            Phase::Unknown { why: "its native Job was suspended by somebody else after its release".into() }
+        }
+        None if sought.started => {
             Phase::Unknown { why: "its pod is gone; it cannot be proven how the task ended".into() }
         }
         None => Phase::Waiting { why: waiting::NOTHING_KNOWN.into() },
     }
 }
 
+/// The release leaves its mark in the same patch that un-suspends.
+fn was_released(native: &NativeJob) -> bool {
+    native.metadata.annotations.as_ref().and_then(|all| all.get(RELEASED_ANNOTATION)).is_none_or(|mark| mark != "false")
+}
+
+fn task_container(pod: &NativePod) -> Option<&ContainerStatus> {
+    pod.status.container_statuses.iter().find(|container| container.name == CONTAINER)
+}
+
 /// What the task's own container shows; None while it shows nothing.
-fn of_pod(pod: &NativePod) -> Option<Phase> {
-    let container = pod.status.container_statuses.iter().find(|container| container.name == CONTAINER);
-    let Some(container) = container else { return verdict::of_refused_pod(pod).map(Phase::Ended) };
+fn of_pod(sought: Sought<'_>, pod: &NativePod) -> Option<Phase> {
+    let Some(container) = task_container(pod) else {
+        return verdict::of_refused_pod(pod, sought.started).map(Phase::Ended);
+    };
     if let Some(terminated) = &container.state.terminated {
         return Some(Phase::Ended(verdict::of_container(pod, container, terminated)));
     }
@@ -107,13 +121,6 @@ fn of_pod(pod: &NativePod) -> Option<Phase> {
     }
     let started_at = container.state.running.as_ref()?.started_at.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0);
     Some(Phase::Running { started_at })
-}
-
-/// Failed/DeadlineExceeded with no pod terminating proves that nothing runs (spec F1).
-fn stop_is_proven(native: &NativeJob) -> bool {
-    let failed = condition_is_true(&native.status.conditions, "Failed");
-    failed.is_some_and(|condition| condition.reason.as_deref() == Some("DeadlineExceeded"))
-        && native.status.terminating.unwrap_or_default() == 0
 }
 
 /// The native Job counted a pod that succeeded, but the pod was gone before it was seen to end.

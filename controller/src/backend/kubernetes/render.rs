@@ -7,7 +7,7 @@ use ayatori_crds::{
     job::{EnvVar, EnvVarSource, KeySelector},
     names::{
         API_VERSION, BACKEND_CLEANUP_FINALIZER, JOB_CLASS_LABEL, JOB_NAME_ANNOTATION, JOB_NAME_LABEL,
-        JOB_NAMESPACE_LABEL, JOB_UID_LABEL,
+        JOB_NAMESPACE_LABEL, JOB_UID_LABEL, RELEASED_ANNOTATION,
     },
     resources::Figure,
 };
@@ -16,8 +16,8 @@ use k8s_openapi::{
         batch::v1::{Job as BatchJob, JobSpec as BatchJobSpec},
         core::v1::{
             Capabilities, ConfigMapKeySelector, Container, EnvVar as CoreEnvVar, EnvVarSource as CoreEnvVarSource,
-            LocalObjectReference, PodSpec, PodTemplateSpec, ResourceRequirements as CoreResources, SecretKeySelector,
-            SecurityContext,
+            LocalObjectReference, PodSpec, PodTemplateSpec, ResourceRequirements as CoreResources, SeccompProfile,
+            SecretKeySelector, SecurityContext,
         },
     },
     apimachinery::pkg::{
@@ -55,12 +55,14 @@ pub fn native_job(
         (JOB_CLASS_LABEL.to_owned(), label_value(class_name)),
     ]);
     let annotations = BTreeMap::from([(JOB_NAME_ANNOTATION.to_owned(), name.clone())]);
+    let mut released = annotations.clone();
+    released.insert(RELEASED_ANNOTATION.to_owned(), "false".to_owned());
     BatchJob {
         metadata: ObjectMeta {
             name: Some(native_name(&uid)),
             namespace: job.metadata.namespace.clone(),
             labels: Some(labels.clone()),
-            annotations: Some(annotations.clone()),
+            annotations: Some(released),
             finalizers: Some(vec![BACKEND_CLEANUP_FINALIZER.to_owned()]),
             owner_references: Some(vec![OwnerReference {
                 api_version: API_VERSION.to_owned(),
@@ -114,8 +116,9 @@ fn pod_spec(job: &Job, resources: &ResourceRequirements, parameters: &Kubernetes
 
 fn container(job: &Job, resources: &ResourceRequirements, parameters: &KubernetesExecutionParametersSpec) -> Container {
     let task = &job.spec.task;
-    let non_root =
-        parameters.pod_security_context.as_ref().is_some_and(|context| context.run_as_non_root == Some(true));
+    let context = parameters.pod_security_context.as_ref();
+    let non_root = context.is_some_and(|context| context.run_as_non_root == Some(true));
+    let no_profile = context.is_none_or(|context| context.seccomp_profile.is_none());
     Container {
         name: CONTAINER.to_owned(),
         image: Some(task.image.clone()),
@@ -129,6 +132,8 @@ fn container(job: &Job, resources: &ResourceRequirements, parameters: &Kubernete
         security_context: non_root.then(|| SecurityContext {
             allow_privilege_escalation: Some(false),
             capabilities: Some(Capabilities { drop: Some(vec!["ALL".to_owned()]), add: None }),
+            seccomp_profile: no_profile
+                .then(|| SeccompProfile { type_: "RuntimeDefault".to_owned(), localhost_profile: None }),
             ..SecurityContext::default()
         }),
         ..Container::default()
@@ -277,7 +282,10 @@ mod tests {
         assert!(native["spec"]["template"]["spec"]["containers"][0].get("securityContext").is_none());
         let native = rendered(json!({"serviceAccountName": "r", "podSecurityContext": {"runAsNonRoot": true}}));
         let context = &native["spec"]["template"]["spec"]["containers"][0]["securityContext"];
-        assert_eq!(context, &json!({"allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]}}));
+        assert_eq!(
+            context,
+            &json!({"allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]}, "seccompProfile": {"type": "RuntimeDefault"}})
+        );
     }
 
     /// What the kubelet does with `$(VAR)` and `$$`, after its documentation.

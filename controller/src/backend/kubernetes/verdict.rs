@@ -66,14 +66,16 @@ fn disruption(pod: &NativePod) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// A pod that failed by the kubelet's own word and never had a container: nothing ran.
-pub(super) fn of_refused_pod(pod: &NativePod) -> Option<End> {
+/// A pod that failed by the kubelet's own word and shows no container: nothing ran, or, where the task was `started`
+/// before (a node that rebooted refuses what it ran), its code is lost.
+pub(super) fn of_refused_pod(pod: &NativePod, started: bool) -> Option<End> {
     let refused = pod.status.phase.as_deref() == Some("Failed") && pod.status.container_statuses.is_empty();
-    let word = pod.status.reason.as_deref().filter(|word| refused && !word.is_empty())?;
+    // `NodeLost` is the control plane's word on a kubelet that says nothing.
+    let word = pod.status.reason.as_deref().filter(|word| refused && !word.is_empty() && *word != "NodeLost")?;
     let detail = pod.status.message.as_deref().unwrap_or_default();
     Some(End {
         success: false,
-        reason: reason::REJECTED,
+        reason: if started { reason::RESULT_LOST } else { reason::REJECTED },
         message: cut(&format!("the node refused it: {word}: {detail}")),
         exit_code: None,
         started_at: None,
@@ -152,8 +154,9 @@ mod tests {
     fn a_pod_that_the_kubelet_refused_is_told_from_one_that_lost_its_node() {
         let pod = |status: Value| serde_json::from_value(json!({"metadata": {}, "status": status})).unwrap();
         let refused: NativePod = pod(json!({"phase": "Failed", "reason": "OutOfcpu", "message": "no\nCPU left"}));
-        assert_eq!(of_refused_pod(&refused).unwrap().message, "the node refused it: OutOfcpu: no CPU left");
+        assert_eq!(of_refused_pod(&refused, false).unwrap().message, "the node refused it: OutOfcpu: no CPU left");
+        assert_eq!(of_refused_pod(&refused, true).unwrap().reason, "ResultLost", "it was seen to run before");
         let lost: NativePod = pod(json!({"phase": "Failed"}));
-        assert_eq!(of_refused_pod(&lost), None, "PodGC says Failed without a reason of the kubelet");
+        assert_eq!(of_refused_pod(&lost, false), None, "PodGC says Failed without a reason of the kubelet");
     }
 }

@@ -1,5 +1,7 @@
 //! Why a released task has not started yet, in words for people (spec E5): a message, never a verdict.
 
+use std::collections::BTreeSet;
+
 use super::{objects::NativePod, render::CONTAINER, verdict::cut};
 
 /// What a Job says that nothing speaks of yet.
@@ -18,9 +20,18 @@ pub(super) fn why(pod: &NativePod) -> String {
     let unscheduled =
         pod.status.conditions.iter().find(|condition| condition.type_ == "PodScheduled" && condition.status == "False");
     match unscheduled.and_then(|condition| condition.message.as_deref()) {
-        Some(message) => cut(&format!("no node takes it yet: {message}")),
+        Some(message) => cut(&format!("no node takes it yet: {}", without_counts(message))),
         None => NOTHING_KNOWN.to_owned(),
     }
+}
+
+/// `0/57 nodes are available: 33 Insufficient cpu, 24 node(s) …. preemption: …` without its numbers, which change with
+/// every pod of the cluster: each change would be a status write of every Job that waits.
+fn without_counts(message: &str) -> String {
+    let Some((_, causes)) = message.split_once("nodes are available: ") else { return message.to_owned() };
+    let causes = causes.split_once(". ").map_or(causes, |(causes, _)| causes).trim_end_matches('.');
+    let words = causes.split(", ").map(|cause| cause.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' '));
+    words.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(", ")
 }
 
 /// The kubelet goes to and fro between `ErrImagePull: WHY` and `ImagePullBackOff: Back-off pulling image "X":
@@ -65,9 +76,9 @@ mod tests {
             "CreateContainerConfigError: secret \"s\" not found"
         );
         assert_eq!(told(waiting("ContainerCreating", "")), NOTHING_KNOWN);
-        let unscheduled =
-            json!({"conditions": [{"type": "PodScheduled", "status": "False", "message": "0/3 nodes are available"}]});
-        assert_eq!(told(unscheduled), "no node takes it yet: 0/3 nodes are available");
+        let message = "0/3 nodes are available: 2 Insufficient memory, 1 Insufficient cpu. preemption: 0/3 nodes are available: 3 none.";
+        let unscheduled = json!({"conditions": [{"type": "PodScheduled", "status": "False", "message": message}]});
+        assert_eq!(told(unscheduled), "no node takes it yet: Insufficient cpu, Insufficient memory");
         assert_eq!(told(json!({})), NOTHING_KNOWN);
     }
 }

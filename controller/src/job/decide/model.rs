@@ -53,7 +53,7 @@ proptest! {
 /// Each weakened world lets a walk break an invariant: the walks above are not blind.
 #[test]
 fn every_promise_is_needed() {
-    for broken in [Broken::StatusPrecondition, Broken::ReleaseTest, Broken::Suspension] {
+    for broken in [Broken::StatusPrecondition, Broken::ReleaseTest, Broken::ReleaseMark, Broken::Suspension] {
         let mut random: u64 = 0x9E37_79B9_7F4A_7C15;
         let found = (0..4_000).any(|_| {
             let actions: Vec<u16> = (0..160)

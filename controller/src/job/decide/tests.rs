@@ -4,6 +4,7 @@ use ayatori_crds::{ConditionStatus, JobClass};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::backend::{End, Execution, Settings};
 
 const NOW: &str = "2026-01-01T00:10:00Z";
 const EARLIER: &str = "2026-01-01T00:00:00Z";
@@ -93,7 +94,9 @@ fn next_with(job: &Job, class: ClassView<'_>, settings: Settings, observation: O
         job_is_live: live,
         class,
         namespace_labels: Some(&labels),
+        namespace_is_live: live,
         settings,
+        controller_name: "k",
         adapter: "kubernetes",
         reference_type: "Job",
         observation,
@@ -131,7 +134,7 @@ fn acceptance_pins_class_parameters_resources_and_adapter_in_one_write() {
     assert_eq!((class.uid.as_str(), class.parameters_ref.uid.as_deref()), ("class-uid", Some("parameters-uid")));
     assert_eq!(status.execution.unwrap().adapter, "kubernetes");
     assert!(status.effective_resources.is_some());
-    assert!(conditions::is_true(&status.conditions, conditions::ACCEPTED));
+    assert!(conditions::is_true(&status.conditions, ACCEPTED));
 }
 
 #[test]
@@ -318,4 +321,91 @@ fn deletion_gives_a_verdict_then_cleans_up_then_lets_go() {
     assert_eq!(next(&over, Observation::Absent, false), Step::ReadExecution);
     assert_eq!(next(&over, Observation::Absent, true), Step::RemoveFinalizer);
     assert_eq!(next(&over, Observation::Foreign, true), Step::RemoveFinalizer, "what is not ours is left alone");
+}
+
+#[test]
+fn jobs_of_other_adapters_are_never_touched() {
+    let mut other = class(true, true);
+    other.spec.controller_name = "other.example/x".into();
+    let next = |job: &Job| next_with(job, ClassView::Present(&other), Settings::Missing, Observation::Absent, true);
+    assert_eq!(next(&job("new", json!({"metadata": {"finalizers": null}}))), Step::Wait);
+    assert_eq!(next(&job("new", json!({}))), Step::Wait);
+    let elsewhere = json!({"status": {"execution": {"adapter": "opensandbox", "references": []}}});
+    assert_eq!(next(&job("accepted", elsewhere.clone())), Step::Wait);
+    let going = json!({"metadata": {"deletionTimestamp": NOW}});
+    assert_eq!(says(&next(&job("new", going)), "Succeeded"), "False/Cancelled", "our webhook put the finalizer there");
+    let mut going_elsewhere = job("accepted", elsewhere);
+    going_elsewhere.metadata.deletion_timestamp = serde_json::from_value(json!(NOW)).unwrap();
+    assert_eq!(next(&going_elsewhere), Step::Wait);
+}
+
+#[test]
+fn an_execution_that_is_proven_over_ends_a_cancel_whatever_ended_it() {
+    let mut cancelled = job("running", json!({"spec": {"desiredState": "Cancelled"}}));
+    let lost = |stop_requested| {
+        let phase = Phase::Lost { why: "its node is gone".into() };
+        Observation::Present(Execution { stop_requested, ..execution(phase) })
+    };
+    let status = written(next(&cancelled, lost(false), true));
+    assert_eq!(conditions::find(&status.conditions, "Stopping").unwrap().reason, "Cancelled");
+    cancelled.status = Some(status);
+    assert_eq!(says(&next(&cancelled, lost(true), true), "Succeeded"), "False/Cancelled");
+    let running = job("running", json!({}));
+    assert_eq!(says(&next(&running, lost(false), true), "Succeeded"), "Unknown/ResultUnknown", "nobody stopped it");
+}
+
+#[test]
+fn what_runs_before_it_was_recorded_is_recorded_with_its_stop() {
+    let cancelled = job("accepted", json!({"spec": {"desiredState": "Cancelled"}}));
+    let running = Observation::Present(execution(Phase::Running { started_at: time(EARLIER) }));
+    let status = written(next(&cancelled, running, true));
+    assert!(conditions::is_true(&status.conditions, conditions::SCHEDULED), "a start may be told only after that (A4)");
+    assert_eq!(status.execution.unwrap().references[0].id, "native");
+    assert!(status.start_time.is_some() && conditions::find(&status.conditions, "Stopping").is_some());
+}
+
+#[test]
+fn a_refused_create_is_told_and_tried_again_later() {
+    let refused = Observation::Refused { why: "exceeded quota".into() };
+    let mut accepted = job("accepted", json!({}));
+    let step = next(&accepted, refused.clone(), false);
+    assert_eq!(says(&step, "Scheduled"), "False/BackendRefused");
+    accepted.status = Some(written(step));
+    assert_eq!(next(&accepted, refused, false), Step::WaitUntil(time("2026-01-01T00:10:30Z")));
+}
+
+#[test]
+fn an_acceptance_that_rests_on_labels_reads_them_live() {
+    let mut selective = class(true, true);
+    selective.spec.allowed_namespaces =
+        serde_json::from_value(json!({"matchExpressions": [{"key": "x", "operator": "DoesNotExist"}]})).unwrap();
+    let next = |live| {
+        let settings = Settings::Present { uid: "parameters-uid".into() };
+        next_with(&job("new", json!({})), ClassView::Present(&selective), settings, Observation::Absent, live)
+    };
+    assert_eq!(next(false), Step::ReadNamespace);
+    assert_eq!(says(&next(true), "Accepted"), "True/Valid");
+}
+
+#[test]
+fn what_somebody_else_keeps_from_starting_is_unknown_and_not_waited_for() {
+    for execution in [
+        Execution { deletion_requested: true, ..execution(Phase::Prepared) },
+        Execution { deletion_requested: true, ..execution(Phase::Waiting { why: String::new() }) },
+        Execution { stop_requested: true, ..execution(Phase::Prepared) },
+    ] {
+        let step = next(&job("scheduled", json!({})), Observation::Present(execution), true);
+        assert_eq!(says(&step, "Succeeded"), "Unknown/ResultUnknown");
+    }
+    let stopped = Observation::Present(execution(Phase::Stopped));
+    assert_eq!(says(&next(&job("running", json!({})), stopped, true), "Succeeded"), "Unknown/ResultUnknown");
+}
+
+#[test]
+fn a_store_that_lags_takes_nothing_back() {
+    let waiting = Observation::Present(execution(Phase::Waiting { why: "x".into() }));
+    assert_eq!(next(&job("running", json!({})), waiting.clone(), false), Step::Wait);
+    let mut unknown = job("scheduled", json!({}));
+    unknown.status = Some(written(next(&unknown, Observation::Absent, true)));
+    assert_eq!(next(&unknown, waiting, false), Step::ReadExecution);
 }

@@ -24,6 +24,8 @@ pub(super) enum Broken {
     StatusPrecondition,
     /// A release ignores the identifier.
     ReleaseTest,
+    /// A release can take effect twice.
+    ReleaseMark,
     /// What is prepared runs at once.
     Suspension,
 }
@@ -33,9 +35,15 @@ pub(super) enum Broken {
 struct Native {
     id: u32,
     suspended: bool,
+    /// The mark of the one release.
+    released: bool,
+    /// Its controller has given up: failed, with no pod left.
+    failed: bool,
     stop: bool,
     deleting: bool,
     protected: bool,
+    /// It had a pod, which may be gone.
+    ran: bool,
     pod: Pod,
 }
 
@@ -129,7 +137,9 @@ impl World {
             job_is_live: seen.live_job,
             class: ClassView::Present(&self.class),
             namespace_labels: Some(&labels),
+            namespace_is_live: true,
             settings: Settings::Present { uid: "parameters-uid".into() },
+            controller_name: "k",
             adapter: "kubernetes",
             reference_type: "Job",
             observation: self.observe(job, seen.native_version),
@@ -160,8 +170,12 @@ impl World {
             Pod::Running => Phase::Running { started_at: self.now() },
             Pod::Ended(code) => end(code == 0, code),
             Pod::Killed => end(false, 143),
-            Pod::None if native.suspended => Phase::Prepared,
+            Pod::None if native.failed => Phase::Lost { why: String::new() },
+            Pod::None if native.suspended && !native.released => Phase::Prepared,
+            Pod::None if native.suspended && native.stop => Phase::Lost { why: String::new() },
+            Pod::None if native.suspended => Phase::Unknown { why: String::new() },
             Pod::None if native.stop => Phase::Stopped,
+            Pod::None if native.ran => Phase::Unknown { why: String::new() },
             Pod::None => Phase::Waiting { why: String::new() },
         };
         Observation::Present(Execution {
@@ -196,6 +210,16 @@ impl World {
         }
     }
 
+    /// What is over stays as it is, whoever meddles.
+    fn meddle(&mut self, change: impl FnOnce(&mut Native)) {
+        if let Some(mut native) = self.native().cloned()
+            && matches!(native.pod, Pod::None | Pod::Running)
+        {
+            change(&mut native);
+            self.write_native(Some(native));
+        }
+    }
+
     /// The servers carry a request out, whenever it lands.
     fn land(&mut self, sent: Sent) {
         let current = sent.version == self.jobs.len() - 1;
@@ -213,11 +237,26 @@ impl World {
                 let suspended = self.broken != Broken::Suspension;
                 let (id, pod) = (self.next_id, Pod::None);
                 self.next_id += 1;
-                self.write_native(Some(Native { id, suspended, stop: false, deleting: false, protected: true, pod }));
+                self.write_native(Some(Native {
+                    id,
+                    suspended,
+                    released: false,
+                    failed: false,
+                    ran: false,
+                    stop: false,
+                    deleting: false,
+                    protected: true,
+                    pod,
+                }));
             }
             Step::Backend(Request::Release { id }) => {
                 let tested = self.broken != Broken::ReleaseTest;
-                self.change_native(&id, tested, |native| native.suspended = false);
+                let once = self.broken != Broken::ReleaseMark;
+                self.change_native(&id, tested, |native| {
+                    if !once || !native.released {
+                        (native.suspended, native.released) = (false, true);
+                    }
+                });
             }
             Step::Backend(Request::Stop { id }) => self.change_native(&id, true, |native| native.stop = true),
             Step::Backend(Request::Delete { id }) => self.change_native(&id, true, |native| native.deleting = true),
@@ -255,7 +294,7 @@ impl World {
                 let seen = &mut self.controllers[which];
                 if of_backend {
                     seen.native_version = self.natives.len() - 1;
-                    seen.live_native = true;
+                    seen.live_native = false;
                 } else if self.jobs.len() > jobs {
                     seen.job_version = self.jobs.len() - 1;
                     seen.live_job = true;
@@ -299,8 +338,8 @@ impl World {
     fn live(&mut self, how: u8) {
         let Some(mut native) = self.native().cloned() else { return };
         match native.pod {
-            Pod::None if !native.suspended && !native.stop => {
-                native.pod = Pod::Running;
+            Pod::None if !native.suspended && !native.stop && !native.failed && !native.deleting => {
+                (native.pod, native.ran) = (Pod::Running, true);
                 self.starts += 1;
             }
             Pod::Running if native.stop => native.pod = Pod::Killed,
@@ -326,8 +365,12 @@ impl World {
             14 if fate < 30 => self.write_job(|job| {
                 job.metadata.deletion_timestamp = serde_json::from_value(json!("1970-01-01T00:01:00Z")).unwrap();
             }),
+            // Somebody suspends it: its controller deletes the pod and counts nothing.
+            15 if fate < 30 => self.meddle(|native| (native.suspended, native.pod) = (true, Pod::None)),
+            // Its pod is gone with its node, and its controller gives up.
+            15 if fate < 45 => self.meddle(|native| (native.failed, native.pod) = (native.ran, Pod::None)),
             // Somebody strips its finalizer and deletes it; its pod, if it has one, dies with it.
-            15 if fate < 15 => self.write_native(None),
+            15 if fate < 60 => self.write_native(None),
             _ => {}
         }
     }

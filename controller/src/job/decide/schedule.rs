@@ -1,0 +1,67 @@
+//! An accepted Job whose execution is not recorded: nothing can have been started, as only a release starts, and it
+//! needs the recorded identifier.
+
+use std::time::Duration;
+
+use ayatori_crds::{
+    ConditionStatus,
+    conditions::{self, reason},
+};
+use jiff::Timestamp;
+
+use super::{Step, write};
+use crate::{
+    backend::{Observation, Request, Settings},
+    job::{
+        status::Draft,
+        view::{ClassView, View},
+    },
+};
+
+/// How long a refused create rests: a quota or a policy is rarely mended sooner, and nothing tells of it.
+const REFUSED_PAUSE: Duration = Duration::from_secs(30);
+
+pub(super) fn schedule(view: &View<'_>, now: Timestamp) -> Step {
+    let draft = Draft::of(view.job, now);
+    match &view.observation {
+        Observation::Present(execution) => {
+            write(view, draft.scheduled(view.reference_type, &execution.id)).unwrap_or(Step::Wait)
+        }
+        Observation::Foreign => {
+            let message = "another object, which is not ours, stands under the name of its execution";
+            write(view, draft.unschedulable(reason::NAME_CONFLICT, message)).unwrap_or(Step::Wait)
+        }
+        Observation::Refused { why } => {
+            let rest = now.checked_add(REFUSED_PAUSE).map_or(Step::Wait, Step::WaitUntil);
+            write(view, draft.unschedulable(reason::BACKEND_REFUSED, why)).unwrap_or(rest)
+        }
+        Observation::Absent => match obstacle(view) {
+            Some((reason, message)) => write(view, draft.unschedulable(reason, &message)).unwrap_or(Step::Wait),
+            None => Step::Backend(Request::Prepare),
+        },
+    }
+}
+
+/// Why an accepted Job cannot be scheduled now (spec C2, D1): an object of the same name and another UID never takes
+/// it over, and a class whose backend is not ready starts nothing new.
+fn obstacle(view: &View<'_>) -> Option<(&'static str, String)> {
+    let resolved = view.job.status.as_ref()?.resolved_job_class.as_ref()?;
+    let name = &resolved.name;
+    let class = match &view.class {
+        ClassView::Present(class) if class.metadata.uid.as_deref() == Some(resolved.uid.as_str()) => class,
+        _ => {
+            let message = format!("JobClass {name:?} with UID {} is gone; this Job belongs to no other", resolved.uid);
+            return Some((reason::JOB_CLASS_REPLACED, message));
+        }
+    };
+    let pinned = resolved.parameters_ref.uid.as_deref();
+    if !matches!(&view.settings, Settings::Present { uid } if Some(uid.as_str()) == pinned) {
+        let message = format!("the parameters that JobClass {name:?} had at acceptance are gone");
+        return Some((reason::PARAMETERS_REPLACED, message));
+    }
+    let ready = conditions::find(class.conditions(), conditions::READY)?;
+    (ready.status != ConditionStatus::True).then(|| {
+        let reason = reason::ALL.iter().find(|known| **known == ready.reason).unwrap_or(&reason::BACKEND_REFUSED);
+        (*reason, format!("JobClass {name:?} is not ready: {}", ready.message))
+    })
+}

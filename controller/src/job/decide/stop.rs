@@ -1,0 +1,101 @@
+//! Our own stop (spec F1 to F3): record why, read the execution live, ask for the stop, wait for the proof.
+
+use ayatori_crds::{
+    Job, JobState,
+    conditions::{self, STOPPING, reason},
+};
+use jiff::Timestamp;
+
+use super::{Step, lacks_a_code, write};
+use crate::{
+    backend::{End, Observation, Phase, Request},
+    job::{status::Draft, view::View},
+};
+
+/// The message of a Job that ran too long.
+pub(super) const OVER_DEADLINE: &str = "it ran longer than activeDeadlineSeconds";
+
+/// The recorded cause of our own stop, with its message.
+pub(super) fn cause(job: &Job) -> Option<(&str, &str)> {
+    let stopping = conditions::find(job.conditions(), STOPPING)?;
+    Some((stopping.reason.as_str(), stopping.message.as_str()))
+}
+
+pub(super) fn stop(view: &View<'_>, why: &'static str, now: Timestamp) -> Step {
+    let message = match why {
+        reason::DEADLINE_EXCEEDED => OVER_DEADLINE,
+        _ => "cancelled",
+    };
+    let mut draft = Draft::of(view.job, now);
+    let execution = match &view.observation {
+        Observation::Present(execution) if view.recorded_id().is_none_or(|id| id == execution.id) => execution,
+        _ if !view.observation_is_live => return Step::ReadExecution,
+        _ => return write(view, nothing_there(view, draft, why, message)).unwrap_or(Step::Wait),
+    };
+    if lacks_a_code(&execution.phase) && !view.observation_is_live {
+        return Step::ReadExecution;
+    }
+    // What exists is recorded first: a start or an end can be told only of what was scheduled (I4).
+    if view.recorded_id().is_none() {
+        draft = draft.scheduled(view.reference_type, &execution.id);
+    }
+    let (recorded_cause, recorded_message) = cause(view.job).unwrap_or((why, message));
+    match &execution.phase {
+        // It ended by itself, or by our stop.
+        Phase::Ended(end) => {
+            return write(view, conclude(view, draft, end)).unwrap_or(Step::Wait);
+        }
+        // Nothing runs any more: after our recorded stop that is its proof. Before, the cause is recorded first.
+        Phase::Stopped | Phase::Lost { .. } if cause(view.job).is_some() => {
+            return write(view, draft.over(false, recorded_cause, recorded_message, None)).unwrap_or(Step::Wait);
+        }
+        Phase::Prepared if execution.stop_requested => {
+            let message = format!("{recorded_message}; nothing was started");
+            return write(view, draft.over(false, recorded_cause, &message, None)).unwrap_or(Step::Wait);
+        }
+        Phase::Running { started_at } => draft = draft.started(*started_at),
+        _ => {}
+    }
+    match write(view, draft.stopping(why, message)) {
+        Some(step) => step,
+        None if execution.stop_requested => Step::Wait,
+        None if !view.observation_is_live => Step::ReadExecution,
+        None => Step::Backend(Request::Stop { id: execution.id.clone() }),
+    }
+}
+
+/// A live look shows no execution of ours.
+fn nothing_there(view: &View<'_>, draft: Draft, why: &str, message: &str) -> Draft {
+    if view.recorded_id().is_none() {
+        // Never recorded, so never released; a create that lands late makes one that cannot run.
+        return draft.over(false, why, &format!("{message}; nothing was started"), None);
+    }
+    if let Some((cause, message)) = cause(view.job) {
+        // After our recorded stop a disappearance is the recorded cause (spec section 6).
+        return draft.over(false, cause, message, None);
+    }
+    if JobState::of(view.job) == JobState::Deleting {
+        // In a namespace that goes, the execution may be stopped before us: an end to observe, not a fault (F3).
+        return draft.over(false, why, &format!("{message}; its execution was gone already"), None);
+    }
+    draft.undecided(reason::RESULT_UNKNOWN, "its execution is gone from the backend; it cannot be proven how it ended")
+}
+
+/// The verdict: an end that came before our stop is judged by the evidence; any later one is the recorded cause, with
+/// the exit code that was seen. Times are whole seconds: within the same one, code 0 is success (spec section 6).
+pub(super) fn conclude(view: &View<'_>, draft: Draft, end: &End) -> Draft {
+    let Some(stop) = conditions::find(view.job.conditions(), STOPPING) else { return draft.ended(end) };
+    let stopped_at = stop.last_transition_time.0.as_second();
+    let by_itself = end.finished_at.is_some_and(|finished| {
+        let finished = finished.as_second();
+        finished < stopped_at || (finished == stopped_at && end.success)
+    });
+    if by_itself {
+        return draft.ended(end);
+    }
+    let draft = match end.started_at {
+        Some(started_at) => draft.started(started_at),
+        None => draft,
+    };
+    draft.over(false, &stop.reason, &stop.message, end.exit_code)
+}
