@@ -64,7 +64,7 @@ impl Options {
             return Ok(());
         }
         let shell = std::env::var_os("SHELL").unwrap_or_else(|| "/bin/sh".into());
-        println!("\nA shell with kubectl ready, in namespace {}; leave it with `exit`.", story::NAMESPACE);
+        println!("\nA shell with kubectl ready; the Jobs are in namespace {}. Leave it with `exit`.", story::NAMESPACE);
         let status = kubectl.environment(&mut Command::new(shell)).status().context("cannot start a shell")?;
         // The exit code of a shell is that of its last command, which is nobody's fault.
         ensure!(status.code().is_some(), "the shell was killed");
