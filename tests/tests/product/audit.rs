@@ -1,0 +1,68 @@
+//! What the API server says was done, in a test's namespace.
+
+use std::{fs, path::PathBuf};
+
+use ayatori_tests::Cluster;
+use serde_json::Value;
+
+/// The audit log, as far as a namespace goes.
+pub(crate) struct Audit {
+    log: PathBuf,
+    namespace: String,
+}
+
+/// A request that was carried out.
+#[derive(Debug, Clone)]
+pub(crate) struct Write {
+    pub(crate) verb: String,
+    pub(crate) name: String,
+    pub(crate) sent: Value,
+    pub(crate) answered: Value,
+    /// When it came, and when it was answered: microseconds, in a form that sorts.
+    pub(crate) began: String,
+    pub(crate) ended: String,
+}
+
+impl Audit {
+    pub(crate) fn of(cluster: &Cluster, namespace: &str) -> Self {
+        Self { log: cluster.audit_log(), namespace: namespace.to_owned() }
+    }
+
+    /// The successful writes to a resource: `batch/jobs`, `execution.ayatori.ddupan.top/jobs/status`, `/pods`; in the
+    /// order of their answers.
+    pub(crate) fn writes(&self, resource: &str) -> anyhow::Result<Vec<Write>> {
+        let text = fs::read_to_string(&self.log)?;
+        // The last line may be half written; a look that finds too little is repeated.
+        let events = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let wanted = events.filter(|event| {
+            event["stage"] == "ResponseComplete"
+                && event["objectRef"]["namespace"] == self.namespace.as_str()
+                && event["responseStatus"]["code"].as_i64().is_some_and(|code| code < 300)
+                && ["create", "update", "patch", "delete"].iter().any(|verb| event["verb"] == *verb)
+                && resource_of(event) == resource
+        });
+        Ok(wanted.map(|event| write(&event)).collect())
+    }
+}
+
+fn resource_of(event: &Value) -> String {
+    let reference = &event["objectRef"];
+    let text = |field: &str| reference[field].as_str().unwrap_or_default();
+    let sub = text("subresource");
+    let slash = if sub.is_empty() { "" } else { "/" };
+    format!("{}/{}{slash}{sub}", text("apiGroup"), text("resource"))
+}
+
+fn write(event: &Value) -> Write {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let answered = event["responseObject"].clone();
+    let named = [text(&event["objectRef"]["name"]), text(&answered["metadata"]["name"])];
+    Write {
+        verb: text(&event["verb"]),
+        name: named.into_iter().find(|name| !name.is_empty()).unwrap_or_default(),
+        sent: event["requestObject"].clone(),
+        answered,
+        began: text(&event["requestReceivedTimestamp"]),
+        ended: text(&event["stageTimestamp"]),
+    }
+}

@@ -1,0 +1,97 @@
+//! What a Job was accepted with stays its own (spec C2; matrix: re-created class or parameters never hijack, class edit
+//! leaves accepted Jobs alone).
+
+use anyhow::{Context, ensure};
+use ayatori_crds::{JobClass, KubernetesExecutionParameters};
+use kube::{
+    Api,
+    api::{DeleteParams, ListParams, PostParams},
+};
+use serde_json::{Value, json};
+
+use crate::{
+    jobs::{class, condition, job, parameters, uid, with},
+    scene::{QUIET, Scene, object, offer},
+    shared::in_namespace,
+};
+
+/// A Job that is accepted and not started: its class waits for a RuntimeClass. Returns the class's name.
+async fn accepted_and_waiting(scene: &Scene) -> anyhow::Result<String> {
+    let name = format!("{}-pinned", scene.namespace);
+    let mut settings = parameters(&name);
+    settings["spec"]["runtimeClassName"] = json!("no-such-runtime");
+    offer(&scene.client, &class(&name), &settings).await?;
+    scene.create(&with(job("job", "exit 0"), "jobClassName", json!(name))).await?;
+    scene.until_condition("job", "Scheduled", "False/RuntimeClassNotFound").await?;
+    Ok(name)
+}
+
+/// The Job stays what it was accepted as, and nothing runs; it can still be deleted.
+async fn it_stays(scene: &Scene, why: &str, before: &Value) -> anyhow::Result<()> {
+    let waiting = scene.until_condition("job", "Scheduled", &format!("False/{why}")).await?;
+    tokio::time::sleep(QUIET).await;
+    let after = serde_json::to_value(&scene.jobs.get("job").await?.status.context("a status")?.resolved_job_class)?;
+    ensure!(after == *before, "before {before}, after {after}");
+    ensure!(condition(&waiting, "Accepted") == "True/Valid", "{}", condition(&waiting, "Accepted"));
+    ensure!(scene.native_jobs.list(&ListParams::default()).await?.items.is_empty(), "it was started");
+    scene.delete("job").await?;
+    scene.gone(&waiting).await
+}
+
+async fn resolved(scene: &Scene) -> anyhow::Result<Value> {
+    let job = scene.jobs.get("job").await?;
+    ensure!(!uid(&job).is_empty());
+    Ok(serde_json::to_value(&job.status.context("a status")?.resolved_job_class)?)
+}
+
+#[tokio::test]
+async fn a_class_that_is_made_anew_does_not_take_over_a_job_of_the_old_one() -> anyhow::Result<()> {
+    in_namespace(async |scene| {
+        let name = accepted_and_waiting(scene).await?;
+        let before = resolved(scene).await?;
+        let classes = Api::<JobClass>::all(scene.client.clone());
+        classes.delete(&name, &DeleteParams::default()).await?;
+        scene.until_condition("job", "Scheduled", "False/JobClassReplaced").await?;
+        // The new one could start it at once.
+        let ready = format!("{name}-ready");
+        let mut anew = class(&name);
+        anew["spec"]["parametersRef"]["name"] = json!(ready);
+        offer(&scene.client, &anew, &parameters(&ready)).await?;
+        it_stays(scene, "JobClassReplaced", &before).await
+    })
+    .await
+}
+
+#[tokio::test]
+async fn parameters_that_are_made_anew_do_not_take_over_a_job_of_the_old_ones() -> anyhow::Result<()> {
+    in_namespace(async |scene| {
+        let name = accepted_and_waiting(scene).await?;
+        let before = resolved(scene).await?;
+        let settings = Api::<KubernetesExecutionParameters>::all(scene.client.clone());
+        settings.delete(&name, &DeleteParams::default()).await?;
+        settings.create(&PostParams::default(), &object(&parameters(&name))?).await?;
+        it_stays(scene, "ParametersReplaced", &before).await
+    })
+    .await
+}
+
+#[tokio::test]
+async fn an_edit_of_the_class_does_not_reach_a_job_that_is_accepted() -> anyhow::Result<()> {
+    in_namespace(async |scene| {
+        let name = format!("{}-edited", scene.namespace);
+        offer(&scene.client, &class(&name), &parameters(&name)).await?;
+        scene.create(&with(job("job", "sleep 2"), "jobClassName", json!(name))).await?;
+        scene.until_condition("job", "Accepted", "True/Valid").await?;
+        let edit = json!({"spec": {
+            "allowedNamespaces": {"matchLabels": {"nobody": "has-this"}},
+            "resources": {"defaults": {"limits": {"memory": "64Mi"}}},
+        }});
+        scene.kubectl().ok(&["patch", "jobclass", &name, "--type=merge", "-p", &edit.to_string()])?;
+        let over = scene.over("job").await?;
+        ensure!(condition(&over, "Succeeded") == "True/Completed", "{}", condition(&over, "Succeeded"));
+        let effective = serde_json::to_value(over.status.context("a status")?.effective_resources)?;
+        ensure!(effective["limits"]["memory"] == "128Mi", "{effective}");
+        Ok(())
+    })
+    .await
+}
