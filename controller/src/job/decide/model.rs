@@ -12,6 +12,7 @@ use ayatori_crds::{
 };
 use proptest::prelude::*;
 
+mod invariants;
 mod world;
 
 use world::{Broken, World};

@@ -6,6 +6,8 @@ use serde_json::{Value, json};
 use super::*;
 use crate::backend::{End, Execution, Settings};
 
+mod ending;
+
 const NOW: &str = "2026-01-01T00:10:00Z";
 const EARLIER: &str = "2026-01-01T00:00:00Z";
 
@@ -238,92 +240,6 @@ fn a_job_that_is_over_is_left_alone() {
 }
 
 #[test]
-fn a_cancel_before_anything_exists_is_terminal_at_once_and_starts_nothing() {
-    let cancel = json!({"spec": {"desiredState": "Cancelled"}});
-    assert_eq!(says(&next(&job("new", cancel.clone()), Observation::Absent, false), "Succeeded"), "False/Cancelled");
-    let accepted = job("accepted", cancel);
-    assert_eq!(next(&accepted, Observation::Absent, false), Step::ReadExecution, "a create may have landed");
-    assert_eq!(says(&next(&accepted, Observation::Absent, true), "Succeeded"), "False/Cancelled");
-}
-
-#[test]
-fn a_cancel_of_a_running_task_records_why_reads_live_stops_and_waits_for_the_proof() {
-    let cancel = json!({"spec": {"desiredState": "Cancelled"}});
-    let running = |stop_requested| {
-        Observation::Present(Execution { stop_requested, ..execution(Phase::Running { started_at: time(EARLIER) }) })
-    };
-    let cancelled = job("running", cancel);
-    let status = written(next(&cancelled, running(false), false));
-    assert_eq!(conditions::find(&status.conditions, "Stopping").unwrap().reason, "Cancelled");
-    let mut stopping = cancelled;
-    stopping.status = Some(status);
-    assert_eq!(next(&stopping, running(false), false), Step::ReadExecution);
-    assert_eq!(next(&stopping, running(false), true), Step::Backend(Request::Stop { id: "native".into() }));
-    assert_eq!(next(&stopping, running(true), true), Step::Wait);
-    let stopped = Observation::Present(execution(Phase::Stopped));
-    assert_eq!(says(&next(&stopping, stopped, true), "Succeeded"), "False/Cancelled");
-}
-
-#[test]
-fn an_end_before_our_stop_stands_and_a_later_one_is_the_cause_of_the_stop() {
-    let stopping = |at: &str| {
-        let mut job = job("running", json!({"spec": {"desiredState": "Cancelled"}}));
-        let stop = json!({"type": "Stopping", "status": "True", "reason": "Cancelled", "message": "cancelled", "lastTransitionTime": at});
-        job.status.as_mut().unwrap().conditions.push(serde_json::from_value(stop).unwrap());
-        job
-    };
-    let (before, at, after) = ("2026-01-01T00:04:59Z", "2026-01-01T00:05:00Z", "2026-01-01T00:05:01Z");
-    for (success, code, finished, expected) in [
-        (true, 0, before, "True/Completed"),
-        (false, 3, before, "False/ProcessFailed"),
-        // Within the same second it cannot be told: code 0 is success, any other is our signal's.
-        (true, 0, at, "True/Completed"),
-        (false, 143, at, "False/Cancelled"),
-        (true, 0, after, "False/Cancelled"),
-        (false, 143, after, "False/Cancelled"),
-    ] {
-        let step = next(&stopping(at), Observation::Present(execution(ended(success, code, finished))), true);
-        assert_eq!(says(&step, "Succeeded"), expected, "code {code} at {finished}");
-        assert_eq!(written(step).result.unwrap().exit_code, Some(code), "the code that was seen is kept");
-    }
-}
-
-#[test]
-fn the_deadline_counts_from_the_start_and_stops_the_task() {
-    let running = Observation::Present(execution(Phase::Running { started_at: time(EARLIER) }));
-    let step = |seconds: i64| {
-        let job = job("running", json!({"spec": {"activeDeadlineSeconds": seconds}}));
-        // The first look only brings the message of the condition up to date.
-        let mut settled = job.clone();
-        if let Step::WriteStatus(status) = next(&job, running.clone(), false) {
-            settled.status = Some(*status);
-        }
-        next(&settled, running.clone(), false)
-    };
-    assert_eq!(step(900), Step::WaitUntil(time("2026-01-01T00:15:00Z")));
-    let Step::WriteStatus(status) = step(600) else { panic!("ten minutes are over") };
-    assert_eq!(conditions::find(&status.conditions, "Stopping").unwrap().reason, "DeadlineExceeded");
-}
-
-#[test]
-fn deletion_gives_a_verdict_then_cleans_up_then_lets_go() {
-    let deleting = |place| job(place, json!({"metadata": {"deletionTimestamp": NOW}}));
-    assert_eq!(says(&next(&deleting("new"), Observation::Absent, false), "Succeeded"), "False/Cancelled");
-    let over = deleting("over");
-    let present = |deletion_requested, protected| {
-        let phase = ended(true, 0, EARLIER);
-        Observation::Present(Execution { deletion_requested, protected, ..execution(phase) })
-    };
-    let id = || "native".to_owned();
-    assert_eq!(next(&over, present(false, true), false), Step::Backend(Request::Delete { id: id() }));
-    assert_eq!(next(&over, present(true, true), false), Step::Backend(Request::Unprotect { id: id() }));
-    assert_eq!(next(&over, present(true, false), false), Step::Wait);
-    assert_eq!(next(&over, Observation::Absent, false), Step::ReadExecution);
-    assert_eq!(next(&over, Observation::Absent, true), Step::RemoveFinalizer);
-    assert_eq!(next(&over, Observation::Foreign, true), Step::RemoveFinalizer, "what is not ours is left alone");
-}
-
-#[test]
 fn jobs_of_other_adapters_are_never_touched() {
     let mut other = class(true, true);
     other.spec.controller_name = "other.example/x".into();
@@ -337,31 +253,6 @@ fn jobs_of_other_adapters_are_never_touched() {
     let mut going_elsewhere = job("accepted", elsewhere);
     going_elsewhere.metadata.deletion_timestamp = serde_json::from_value(json!(NOW)).unwrap();
     assert_eq!(next(&going_elsewhere), Step::Wait);
-}
-
-#[test]
-fn an_execution_that_is_proven_over_ends_a_cancel_whatever_ended_it() {
-    let mut cancelled = job("running", json!({"spec": {"desiredState": "Cancelled"}}));
-    let lost = |stop_requested| {
-        let phase = Phase::Lost { why: "its node is gone".into() };
-        Observation::Present(Execution { stop_requested, ..execution(phase) })
-    };
-    let status = written(next(&cancelled, lost(false), true));
-    assert_eq!(conditions::find(&status.conditions, "Stopping").unwrap().reason, "Cancelled");
-    cancelled.status = Some(status);
-    assert_eq!(says(&next(&cancelled, lost(true), true), "Succeeded"), "False/Cancelled");
-    let running = job("running", json!({}));
-    assert_eq!(says(&next(&running, lost(false), true), "Succeeded"), "Unknown/ResultUnknown", "nobody stopped it");
-}
-
-#[test]
-fn what_runs_before_it_was_recorded_is_recorded_with_its_stop() {
-    let cancelled = job("accepted", json!({"spec": {"desiredState": "Cancelled"}}));
-    let running = Observation::Present(execution(Phase::Running { started_at: time(EARLIER) }));
-    let status = written(next(&cancelled, running, true));
-    assert!(conditions::is_true(&status.conditions, conditions::SCHEDULED), "a start may be told only after that (A4)");
-    assert_eq!(status.execution.unwrap().references[0].id, "native");
-    assert!(status.start_time.is_some() && conditions::find(&status.conditions, "Stopping").is_some());
 }
 
 #[test]

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ayatori_crds::{
-    Job, JobClass, JobState, JobStatus, conditions::reason, job::DesiredState, names::JOB_CLEANUP_FINALIZER,
-};
+use ayatori_crds::{Job, JobClass, conditions::reason, job::DesiredState, names::JOB_CLEANUP_FINALIZER};
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -32,7 +30,7 @@ pub(super) enum Broken {
 
 /// The execution on the backend.
 #[derive(Clone, Debug, PartialEq)]
-struct Native {
+pub(super) struct Native {
     id: u32,
     suspended: bool,
     /// The mark of the one release.
@@ -44,11 +42,11 @@ struct Native {
     protected: bool,
     /// It had a pod, which may be gone.
     ran: bool,
-    pod: Pod,
+    pub(super) pod: Pod,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Pod {
+pub(super) enum Pod {
     None,
     Running,
     Ended(i32),
@@ -80,7 +78,7 @@ pub(super) struct World {
     natives: Vec<Option<Native>>,
     controllers: [Controller; 2],
     late: Vec<Sent>,
-    starts: u32,
+    pub(super) starts: u32,
     next_id: u32,
     clock: i64,
     class: JobClass,
@@ -119,7 +117,7 @@ impl World {
         self.jobs.last().and_then(Option::as_ref)
     }
 
-    fn native(&self) -> Option<&Native> {
+    pub(super) fn native(&self) -> Option<&Native> {
         self.natives.last().and_then(Option::as_ref)
     }
 
@@ -373,38 +371,6 @@ impl World {
             15 if fate < 60 => self.write_native(None),
             _ => {}
         }
-    }
-
-    /// The invariants of spec section 9, over the versions of the Job since `first`.
-    pub(super) fn violation(&self, first: usize) -> Option<String> {
-        if self.starts > 1 {
-            return Some(format!("I1: {} starts", self.starts));
-        }
-        for pair in self.jobs[first..].windows(2) {
-            let (Some(before), Some(after)) = (&pair[0], &pair[1]) else { continue };
-            let (old, new) = (before.status.clone().unwrap_or_default(), after.status.clone().unwrap_or_default());
-            if old.completion_time.is_some()
-                && (&old.completion_time, &old.result) != (&new.completion_time, &new.result)
-            {
-                return Some("I2: a terminal status changed".into());
-            }
-            if old.start_time.is_some() && old.start_time != new.start_time {
-                return Some("I3: startTime moved".into());
-            }
-            let references = |status: &JobStatus| status.execution.clone().unwrap_or_default().references;
-            if !references(&old).iter().all(|reference| references(&new).contains(reference)) {
-                return Some("I6: a reference changed".into());
-            }
-            let (from, to) = (JobState::of(before), JobState::of(after));
-            if !from.may_become(to) {
-                return Some(format!("{from:?} became {to:?}"));
-            }
-        }
-        let alive = self.native().is_some_and(|native| native.pod == Pod::Running);
-        if self.jobs.last().is_some_and(Option::is_none) && alive {
-            return Some("I8: the Job is gone while its execution runs".into());
-        }
-        None
     }
 
     /// Faults end: both controllers see everything and every request is answered.
