@@ -54,12 +54,16 @@ async fn visit(client: &Client, backend: &dyn Backend, class: &JobClass) -> Resu
     }
     let reference = &class.spec.parameters_ref;
     let settings = backend.settings(reference);
-    let (readiness, look_again) = backend.readiness(reference).await?;
+    // A look that fails does not keep the rest from being said; it is tried again as a failure.
+    let (readiness, look_again) = match backend.readiness(reference).await {
+        Ok((readiness, look_again)) => (Some(readiness), Ok(look_again)),
+        Err(error) => (None, Err(error)),
+    };
     let view = View { class, settings, readiness };
     if let Some(status) = decide(&view, Timestamp::now()) {
         let patch = Patch::Merge(patch::status(&class.metadata, &status));
         let classes = Api::<JobClass>::all(client.clone());
         found(bounded(classes.patch_status(&class.name_any(), &PatchParams::default(), &patch)).await)?;
     }
-    Ok(look_again)
+    look_again
 }

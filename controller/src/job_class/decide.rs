@@ -21,8 +21,8 @@ pub struct View<'a> {
     pub class: &'a JobClass,
     /// The settings object that it names.
     pub settings: Settings,
-    /// Whether the backend takes new starts with them.
-    pub readiness: Readiness,
+    /// Whether the backend takes new starts with them; None where that could not be asked now.
+    pub readiness: Option<Readiness>,
 }
 
 /// The status to write; None where nothing changes or the class is not ours (spec H1).
@@ -51,8 +51,10 @@ pub fn decide(view: &View<'_>, now: Timestamp) -> Option<JobClassStatus> {
         (Settings::Missing, _) => {
             say(READY, false, reason::PARAMETERS_NOT_FOUND, "waiting for the parameters to be created".to_owned());
         }
-        (_, Readiness::Ready) => say(READY, true, reason::BACKEND_REACHABLE, "Jobs can be started".to_owned()),
-        (_, Readiness::NotReady { reason, message }) => say(READY, false, reason, message.clone()),
+        // Never flaps on one miss (spec H2).
+        (_, None) => {}
+        (_, Some(Readiness::Ready)) => say(READY, true, reason::BACKEND_REACHABLE, "Jobs can be started".to_owned()),
+        (_, Some(Readiness::NotReady { reason, message })) => say(READY, false, reason, message.clone()),
     }
     (view.class.status.as_ref() != Some(&status)).then_some(status)
 }
@@ -116,10 +118,10 @@ mod tests {
     }
 
     fn told(class: &JobClass, settings: Settings) -> Vec<String> {
-        told_with(class, settings, Readiness::Ready)
+        told_with(class, settings, Some(Readiness::Ready))
     }
 
-    fn told_with(class: &JobClass, settings: Settings, readiness: Readiness) -> Vec<String> {
+    fn told_with(class: &JobClass, settings: Settings, readiness: Option<Readiness>) -> Vec<String> {
         let status = decide(&View { class, settings, readiness }, Timestamp::UNIX_EPOCH);
         let conditions = status.map(|status| status.conditions).unwrap_or_default();
         conditions.iter().map(|c| format!("{}={}/{}", c.type_, c.status.as_str(), c.reason)).collect()
@@ -138,7 +140,8 @@ mod tests {
         assert_eq!(told(&class, present()), ["Accepted=True/Accepted", "Ready=True/BackendReachable"]);
         let expected = ["Accepted=True/Accepted", "Ready=False/RuntimeClassNotFound"];
         let readiness = Readiness::NotReady { reason: reason::RUNTIME_CLASS_NOT_FOUND, message: String::new() };
-        assert_eq!(told_with(&class, present(), readiness), expected);
+        assert_eq!(told_with(&class, present(), Some(readiness)), expected);
+        assert_eq!(told_with(&class, present(), None), ["Accepted=True/Accepted"], "not known is not said");
     }
 
     #[test]
@@ -173,7 +176,7 @@ mod tests {
     #[test]
     fn a_class_that_somebody_else_has_judged_is_theirs() {
         let mut class = class("execution.ayatori.ddupan.top/later", KIND);
-        let view = View { class: &class, settings: Settings::Missing, readiness: Readiness::Ready };
+        let view = View { class: &class, settings: Settings::Missing, readiness: Some(Readiness::Ready) };
         class.status = decide(&view, Timestamp::UNIX_EPOCH);
         class.status.as_mut().unwrap().conditions[0].reason = "Accepted".into();
         assert_eq!(told(&class, Settings::Missing), Vec::<String>::new());
@@ -182,9 +185,12 @@ mod tests {
     #[test]
     fn saying_the_same_again_writes_nothing() {
         let mut class = class(KUBERNETES_CONTROLLER, KIND);
-        let view = View { class: &class, settings: present(), readiness: Readiness::Ready };
+        let view = View { class: &class, settings: present(), readiness: Some(Readiness::Ready) };
         class.status = decide(&view, Timestamp::UNIX_EPOCH);
         let later = Timestamp::from_second(99).unwrap();
-        assert_eq!(decide(&View { class: &class, settings: present(), readiness: Readiness::Ready }, later), None);
+        assert_eq!(
+            decide(&View { class: &class, settings: present(), readiness: Some(Readiness::Ready) }, later),
+            None
+        );
     }
 }
