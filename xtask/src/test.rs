@@ -36,7 +36,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     })?;
     progress::step("unit tests and cluster suites", || {
         // Two suites' threads each have a cluster; more than the machine has cores only makes all of them slow.
-        let mut test = workspace::cargo(&["test", "--workspace", "--", "--test-threads=2"]);
+        let mut test = workspace::cargo(&["test", "--workspace", "--no-fail-fast", "--", "--test-threads=2"]);
         if options.without_node {
             test.env(suite::WITHOUT_NODE, "1");
         }

@@ -246,7 +246,7 @@ fn jobs_of_other_adapters_are_never_touched() {
     let next = |job: &Job| next_with(job, ClassView::Present(&other), Settings::Missing, Observation::Absent, true);
     assert_eq!(next(&job("new", json!({"metadata": {"finalizers": null}}))), Step::Wait);
     assert_eq!(next(&job("new", json!({}))), Step::Wait);
-    let elsewhere = json!({"status": {"execution": {"adapter": "opensandbox", "references": []}}});
+    let elsewhere = json!({"status": {"execution": {"adapter": "another", "references": []}}});
     assert_eq!(next(&job("accepted", elsewhere.clone())), Step::Wait);
     let going = json!({"metadata": {"deletionTimestamp": NOW}});
     assert_eq!(says(&next(&job("new", going)), "Succeeded"), "False/Cancelled", "our webhook put the finalizer there");
