@@ -28,7 +28,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         let mut doc = workspace::cargo(&["doc", "--quiet", "--workspace", "--no-deps", "--document-private-items"]);
         succeed(doc.env("RUSTDOCFLAGS", "-D warnings"))
     })?;
-    progress::step("the programs of the test cluster (about 8 minutes when the cache is empty)", || {
+    progress::step("the programs of the test cluster (about 10 minutes when the cache is empty)", || {
         for module in [Module::Etcd, Module::Kubernetes, Module::Node] {
             tools::build(module)?;
         }
