@@ -22,6 +22,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let begin = Instant::now();
     progress::step("format", || cargo(&["fmt", "--all", "--", "--check"]))?;
     progress::step("generated files", generate::check)?;
+    // On a fresh machine only what xtask itself needs is there, and cargo-deny asks nobody.
+    progress::step("fetching the crates", || cargo(&["fetch", "--quiet", "--locked"]))?;
     progress::step("dependencies: bans, licences, sources", cargo_deny::check)?;
     progress::step("lints", || cargo(&["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
     progress::step("documentation", || {
