@@ -40,6 +40,7 @@ mod packages;
 mod parts;
 mod pki;
 mod private_mounts;
+pub mod product;
 mod relay;
 pub mod stage;
 pub mod suite;

@@ -14,7 +14,7 @@ use ayatori_crds::{Job, names::JOB_UID_LABEL};
 use ayatori_tests::{Cluster, eventually};
 use kube::api::{ListParams, PostParams};
 
-use crate::{
+use ayatori_tests::product::{
     jobs::{condition, exit_code, is_over, job, uid},
     own::alone,
     process::{Ayatori, Ports},

@@ -3,7 +3,7 @@
 use anyhow::{Context, ensure};
 use serde_json::json;
 
-use crate::{
+use ayatori_tests::product::{
     jobs::{condition, exit_code, has_started, job, with},
     scene::{QUIET, Scene, offer_class},
     shared::in_namespace,

@@ -10,7 +10,7 @@ use kube::{
 };
 use serde_json::json;
 
-use crate::{
+use ayatori_tests::product::{
     jobs::{class, condition, in_short, job, message, parameters, with},
     scene::{BOUND, QUIET, Scene, object, offer},
     shared::in_namespace,

@@ -15,7 +15,7 @@ use kube::{
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
-use crate::{
+use ayatori_tests::product::{
     jobs::{class, condition, job, message, parameters, with},
     scene::{BOUND, Scene, object, offer, offer_class},
     shared::in_namespace,

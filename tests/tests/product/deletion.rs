@@ -5,7 +5,7 @@ use ayatori_tests::eventually;
 use kube::api::{DeleteParams, ListParams};
 use serde_json::json;
 
-use crate::{
+use ayatori_tests::product::{
     jobs::{UNTIL_TERM, job, with},
     kubectl::Said,
     scene::BOUND,

@@ -5,7 +5,7 @@ use ayatori_crds::{JobClass, KubernetesExecutionParameters, names::KUBERNETES_CO
 use kube::Api;
 use serde_json::{Value, json};
 
-use crate::{
+use ayatori_tests::product::{
     jobs::{STANDARD, condition, exit_code, has_started, job, message, task, uid, with},
     scene::Scene,
     shared::in_namespace,
@@ -108,7 +108,7 @@ async fn a_finished_job_is_not_written_any_more() -> anyhow::Result<()> {
     in_namespace(async |scene: &Scene| {
         // I12: what the native Job and its pod go through after the verdict costs no write.
         let ended = scene.run(&job("job", "exit 0")).await?;
-        tokio::time::sleep(crate::scene::QUIET * 2).await;
+        tokio::time::sleep(ayatori_tests::product::scene::QUIET * 2).await;
         let later = scene.jobs.get("job").await?;
         ensure!(later.metadata.resource_version == ended.metadata.resource_version, "{:?}", later.status);
         Ok(())

@@ -6,7 +6,7 @@ use ayatori_tests::eventually;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 
-use crate::{
+use ayatori_tests::product::{
     jobs::{UNTIL_TERM, condition, exit_code, is_over, job, native_name, uid, with},
     scene::{BOUND, QUIET, Scene, object, offer_class},
     shared::in_namespace,

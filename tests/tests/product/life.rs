@@ -8,7 +8,7 @@ use ayatori_tests::{Cluster, Options};
 use kube::api::PostParams;
 use rustix::process::Signal;
 
-use crate::{
+use ayatori_tests::product::{
     installation::kubeconfig_of,
     jobs::job,
     own::alone,

@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::{Api, api::PostParams};
 use serde_json::json;
 
-use crate::{
+use ayatori_tests::product::{
     jobs::{task, uid},
     scene::object,
     shared::in_namespace,

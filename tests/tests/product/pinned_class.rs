@@ -9,7 +9,7 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-use crate::{
+use ayatori_tests::product::{
     jobs::{class, condition, job, parameters, uid, with},
     scene::{QUIET, Scene, object, offer},
     shared::in_namespace,

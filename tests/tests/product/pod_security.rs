@@ -3,7 +3,7 @@
 use anyhow::ensure;
 use serde_json::json;
 
-use crate::{
+use ayatori_tests::product::{
     jobs::{class, condition, job, parameters, with},
     scene::offer,
     shared::in_namespace,

@@ -6,7 +6,7 @@ use ayatori_crds::names::JOB_CLEANUP_FINALIZER;
 use kube::api::ListParams;
 use serde_json::{Value, json};
 
-use crate::{
+use ayatori_tests::product::{
     jobs::{STANDARD, class, job, parameters, task, with},
     scene::{QUIET, Scene, object, offer},
     shared::in_namespace,

@@ -6,7 +6,7 @@ use anyhow::{Context, ensure};
 use ayatori_tests::eventually;
 use serde_json::{Value, json};
 
-use crate::{
+use ayatori_tests::product::{
     audit::Write,
     jobs::{job, native_name, uid},
     shared::in_namespace,

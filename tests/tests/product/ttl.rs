@@ -7,7 +7,7 @@ use ayatori_tests::eventually;
 use kube::api::PostParams;
 use serde_json::json;
 
-use crate::{
+use ayatori_tests::product::{
     jobs::{STANDARD, condition, is_over, job, uid, with},
     scene::{BOUND, QUIET, object},
     shared::in_namespace,

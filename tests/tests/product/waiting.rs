@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, api::PostParams};
 use serde_json::json;
 
-use crate::{
+use ayatori_tests::product::{
     jobs::{condition, exit_code, has_started, message, task},
     scene::object,
     shared::in_namespace,

@@ -5,7 +5,7 @@ use ayatori_crds::{Job, names::JOB_CLEANUP_FINALIZER};
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
-use crate::{
+use ayatori_tests::product::{
     jobs::{condition, job, with},
     own::alone,
     process::{Ayatori, Ports},
@@ -43,8 +43,9 @@ async fn the_finalizer_is_there_from_creation_on_and_a_replace_without_it_keeps_
         ensure!(label.is_some_and(|label| label == "again") && is_guarded(&replaced), "{:?}", replaced.metadata);
         // No write of the replacing ones was without it for a moment, to be mended by the controller.
         let updates = scene.audit().writes("execution.ayatori.ddupan.top/jobs")?;
-        let bare =
-            |write: &&crate::audit::Write| write.answered["metadata"]["finalizers"] != json!([JOB_CLEANUP_FINALIZER]);
+        let bare = |write: &&ayatori_tests::product::audit::Write| {
+            write.answered["metadata"]["finalizers"] != json!([JOB_CLEANUP_FINALIZER])
+        };
         ensure!(updates.iter().filter(bare).count() == 0, "{updates:?}");
         Ok(())
     })
@@ -114,7 +115,7 @@ struct Webhooks(String);
 impl Webhooks {
     const KINDS: &str = "mutatingwebhookconfigurations,validatingwebhookconfigurations";
 
-    fn remove(kubectl: &crate::kubectl::Kubectl) -> anyhow::Result<Self> {
+    fn remove(kubectl: &ayatori_tests::product::kubectl::Kubectl) -> anyhow::Result<Self> {
         let list = kubectl.ok(&["get", Self::KINDS, "-o", "json"])?.stdout;
         let mut list: Value = serde_json::from_str(&list)?;
         for item in list["items"].as_array_mut().into_iter().flatten() {
@@ -125,7 +126,7 @@ impl Webhooks {
         Ok(Self(list.to_string()))
     }
 
-    fn restore(&self, kubectl: &crate::kubectl::Kubectl) -> anyhow::Result<()> {
+    fn restore(&self, kubectl: &ayatori_tests::product::kubectl::Kubectl) -> anyhow::Result<()> {
         kubectl.ok_with(&["create", "-f", "-"], &self.0).map(drop)
     }
 }

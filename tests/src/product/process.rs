@@ -8,41 +8,43 @@ use std::{
     time::Duration,
 };
 
+use crate::{Cluster, eventually};
 use anyhow::{Context, ensure};
-use ayatori_tests::{Cluster, eventually};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::binary;
+use super::binary;
 
 /// Half a second on an idle machine.
 const READY: Duration = Duration::from_secs(60);
 /// The webhook answers for 3 s after the signal, then ends what it has within 15 s; the manifest allows 30 s.
-pub(crate) const STOPPED: Duration = Duration::from_secs(30);
+pub const STOPPED: Duration = Duration::from_secs(30);
 
 /// The ports of a process: all processes of a cluster share its network.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Ports {
-    pub(crate) webhook: u16,
-    pub(crate) probes: u16,
+pub struct Ports {
+    /// Of the webhook.
+    pub webhook: u16,
+    /// Of /healthz and /readyz.
+    pub probes: u16,
 }
 
 impl Ports {
     /// Those of the manifests. The webhook configurations of this suite point there.
-    pub(crate) const MAIN: Self = Self { webhook: 9443, probes: 8081 };
+    pub const MAIN: Self = Self { webhook: 9443, probes: 8081 };
     /// For a second process beside it.
-    pub(crate) const BESIDE: Self = Self { webhook: 9444, probes: 8082 };
+    pub const BESIDE: Self = Self { webhook: 9444, probes: 8082 };
 }
 
 /// One process. Dropping it kills it.
 #[derive(Debug)]
-pub(crate) struct Ayatori {
+pub struct Ayatori {
     child: Child,
     log: PathBuf,
 }
 
 impl Ayatori {
     /// Starts it with a kubeconfig; does not wait for anything.
-    pub(crate) fn start(cluster: &Cluster, kubeconfig: &Path, ports: Ports) -> anyhow::Result<Self> {
+    pub fn start(cluster: &Cluster, kubeconfig: &Path, ports: Ports) -> anyhow::Result<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(1);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         // Beside the logs of the cluster's parts, so that a failed test shows its end with theirs.
@@ -63,13 +65,14 @@ impl Ayatori {
     }
 
     /// Starts it and waits until it says that it is ready.
-    pub(crate) async fn ready(cluster: &Cluster, kubeconfig: &Path, ports: Ports) -> anyhow::Result<Self> {
+    pub async fn ready(cluster: &Cluster, kubeconfig: &Path, ports: Ports) -> anyhow::Result<Self> {
         let process = Self::start(cluster, kubeconfig, ports)?;
         process.is_ready().await?;
         Ok(process)
     }
 
-    pub(crate) async fn is_ready(&self) -> anyhow::Result<()> {
+    /// Waits until it says that it is ready.
+    pub async fn is_ready(&self) -> anyhow::Result<()> {
         eventually("ayatori is ready", READY, async || {
             let log = self.log();
             ensure!(log.contains(" ready "), "it says: {log}");
@@ -79,17 +82,17 @@ impl Ayatori {
     }
 
     /// What it has said.
-    pub(crate) fn log(&self) -> String {
+    pub fn log(&self) -> String {
         fs::read_to_string(&self.log).unwrap_or_default()
     }
 
     /// Sends TERM or INT.
-    pub(crate) fn signal(&self, signal: Signal) -> anyhow::Result<()> {
+    pub fn signal(&self, signal: Signal) -> anyhow::Result<()> {
         kill_process(Pid::from_child(&self.child), signal).context("signal ayatori")
     }
 
     /// `kill -9`: it ends at once, whatever it was doing.
-    pub(crate) fn kill(mut self) {
+    pub fn kill(mut self) {
         self.end();
     }
 
@@ -100,7 +103,7 @@ impl Ayatori {
     }
 
     /// Its exit code, once it ends by itself.
-    pub(crate) async fn ended(&mut self, bound: Duration) -> anyhow::Result<i32> {
+    pub async fn ended(&mut self, bound: Duration) -> anyhow::Result<i32> {
         let log = self.log.clone();
         eventually("ayatori ends", bound, async || {
             let status = self.child.try_wait()?;

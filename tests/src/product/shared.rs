@@ -1,12 +1,12 @@
 //! The cluster with one ayatori that most tests share.
 
-use ayatori_tests::{
+use crate::{
     Cluster,
     suite::{require_node, shared_cluster, with_namespace},
 };
 use tokio::sync::OnceCell;
 
-use crate::{
+use super::{
     binary,
     installation::{install, options},
     jobs::STANDARD,
@@ -34,7 +34,7 @@ async fn cluster() -> anyhow::Result<&'static Cluster> {
 }
 
 /// Runs a test in a namespace of its own on the shared cluster.
-pub(crate) async fn in_namespace<T>(test: T) -> anyhow::Result<()>
+pub async fn in_namespace<T>(test: T) -> anyhow::Result<()>
 where
     T: AsyncFnOnce(&Scene) -> anyhow::Result<()>,
 {

@@ -6,8 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crate::{Cluster, Options};
 use anyhow::{Context, ensure};
-use ayatori_tests::{Cluster, Options};
 use ayatori_webhook::configuration::{Target, configurations};
 use k8s_openapi::api::{
     authentication::v1::{TokenRequest, TokenRequestSpec},
@@ -16,16 +16,16 @@ use k8s_openapi::api::{
 use kube::{Api, api::PostParams};
 use serde_json::{Value, json};
 
-use crate::{kubectl::Kubectl, process::Ports};
+use super::{kubectl::Kubectl, process::Ports};
 
 /// The namespace of the manifests.
-pub(crate) const SYSTEM: &str = "ayatori-system";
+pub const SYSTEM: &str = "ayatori-system";
 /// The ServiceAccount of the manifests.
-pub(crate) const ACCOUNT: &str = "ayatori";
+pub const ACCOUNT: &str = "ayatori";
 
 /// A cluster as the suite needs it.
-pub(crate) fn options() -> Options {
-    let policy = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/product/audit_policy.yaml");
+pub fn options() -> Options {
+    let policy = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/product/audit_policy.yaml");
     let flags = [
         // The last one counts: bodies, which the library's own policy leaves out.
         format!("--audit-policy-file={}", policy.display()),
@@ -36,7 +36,7 @@ pub(crate) fn options() -> Options {
 }
 
 /// Installs everything but the process; returns the process's kubeconfig.
-pub(crate) async fn install(cluster: &Cluster) -> anyhow::Result<PathBuf> {
+pub async fn install(cluster: &Cluster) -> anyhow::Result<PathBuf> {
     add_definitions(cluster).await?;
     let kubectl = Kubectl::of(cluster);
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/self-managed");
@@ -53,14 +53,14 @@ pub(crate) async fn install(cluster: &Cluster) -> anyhow::Result<PathBuf> {
 }
 
 /// The four definitions.
-pub(crate) async fn add_definitions(cluster: &Cluster) -> anyhow::Result<()> {
+pub async fn add_definitions(cluster: &Cluster) -> anyhow::Result<()> {
     let definitions: Vec<String> =
         ayatori_crds::definitions::all()?.iter().map(|definition| definition.object.to_string()).collect();
     cluster.add_crds(&definitions.iter().map(String::as_str).collect::<Vec<_>>()).await
 }
 
 /// A kubeconfig of a ServiceAccount, for programs inside of the cluster's namespaces.
-pub(crate) async fn kubeconfig_of(cluster: &Cluster, namespace: &str, account: &str) -> anyhow::Result<PathBuf> {
+pub async fn kubeconfig_of(cluster: &Cluster, namespace: &str, account: &str) -> anyhow::Result<PathBuf> {
     let accounts = Api::<ServiceAccount>::namespaced(cluster.client().await?, namespace);
     let spec = TokenRequestSpec { expiration_seconds: Some(24 * 3600), ..TokenRequestSpec::default() };
     let request = TokenRequest { spec: Some(spec), ..TokenRequest::default() };

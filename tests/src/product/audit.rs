@@ -2,35 +2,42 @@
 
 use std::{fs, path::PathBuf};
 
-use ayatori_tests::Cluster;
+use crate::Cluster;
 use serde_json::Value;
 
 /// The audit log, as far as a namespace goes.
-pub(crate) struct Audit {
+#[derive(Debug)]
+pub struct Audit {
     log: PathBuf,
     namespace: String,
 }
 
 /// A request that was carried out.
 #[derive(Debug, Clone)]
-pub(crate) struct Write {
-    pub(crate) verb: String,
-    pub(crate) name: String,
-    pub(crate) sent: Value,
-    pub(crate) answered: Value,
+pub struct Write {
+    /// `create`, `update`, `patch` or `delete`.
+    pub verb: String,
+    /// The object's name, also where the server made it.
+    pub name: String,
+    /// The body as it was sent.
+    pub sent: Value,
+    /// The object as it was answered.
+    pub answered: Value,
     /// When it came, and when it was answered: microseconds, in a form that sorts.
-    pub(crate) began: String,
-    pub(crate) ended: String,
+    pub began: String,
+    /// When it was answered, in the same form.
+    pub ended: String,
 }
 
 impl Audit {
-    pub(crate) fn of(cluster: &Cluster, namespace: &str) -> Self {
+    /// The part of the log that speaks of a namespace.
+    pub fn of(cluster: &Cluster, namespace: &str) -> Self {
         Self { log: cluster.audit_log(), namespace: namespace.to_owned() }
     }
 
     /// The successful writes to a resource: `batch/jobs`, `execution.ayatori.ddupan.top/jobs/status`, `/pods`; in the
     /// order of their answers.
-    pub(crate) fn writes(&self, resource: &str) -> anyhow::Result<Vec<Write>> {
+    pub fn writes(&self, resource: &str) -> anyhow::Result<Vec<Write>> {
         let text = fs::read_to_string(&self.log)?;
         // The last line may be half written; a look that finds too little is repeated.
         let events = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());

@@ -8,12 +8,12 @@ use std::{
     time::SystemTime,
 };
 
+use crate::tools::say;
 use anyhow::{Context, ensure};
-use ayatori_tests::tools::say;
 
 /// Where it is. `cargo test --workspace` builds it beside this test; where it is missing or older than its sources
 /// (`cargo test -p ayatori-tests` does not build it) it is built here, once.
-pub(crate) fn path() -> anyhow::Result<&'static Path> {
+pub fn path() -> anyhow::Result<&'static Path> {
     static PATH: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let found = PATH.get_or_init(|| find().map_err(|error| format!("{error:#}")));
     found.as_deref().map_err(|error| anyhow::anyhow!("there is no ayatori to test: {error}"))

@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use ayatori_tests::{
+use crate::{
     Cluster,
     suite::{require_node, with_namespace},
 };
 use tokio::sync::{Mutex, OnceCell};
 
-use crate::{
+use super::{
     binary,
     installation::{install, options},
     jobs::STANDARD,
@@ -39,7 +39,7 @@ async fn own() -> anyhow::Result<&'static Own> {
 }
 
 /// Runs a test alone on the second cluster, where no ayatori runs; the second argument is the kubeconfig to start one.
-pub(crate) async fn alone<T>(test: T) -> anyhow::Result<()>
+pub async fn alone<T>(test: T) -> anyhow::Result<()>
 where
     T: AsyncFnOnce(&Scene, &Path) -> anyhow::Result<()>,
 {

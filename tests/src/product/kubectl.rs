@@ -6,12 +6,12 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
+use crate::Cluster;
 use anyhow::{Context, ensure};
-use ayatori_tests::Cluster;
 
 /// kubectl as the administrator.
 #[derive(Debug, Clone)]
-pub(crate) struct Kubectl {
+pub struct Kubectl {
     program: PathBuf,
     kubeconfig: PathBuf,
     namespace: Option<String>,
@@ -19,23 +19,28 @@ pub(crate) struct Kubectl {
 
 /// What one call said.
 #[derive(Debug)]
-pub(crate) struct Said {
-    pub(crate) success: bool,
-    pub(crate) stdout: String,
-    pub(crate) stderr: String,
+pub struct Said {
+    /// Whether it ended with 0.
+    pub success: bool,
+    /// What it answered.
+    pub stdout: String,
+    /// Warnings and errors.
+    pub stderr: String,
 }
 
 impl Kubectl {
-    pub(crate) fn of(cluster: &Cluster) -> Self {
+    /// As the administrator of a cluster, in the namespace `default`.
+    pub fn of(cluster: &Cluster) -> Self {
         Self { program: cluster.kubectl_path().to_owned(), kubeconfig: cluster.kubeconfig(), namespace: None }
     }
 
-    pub(crate) fn within(self, namespace: &str) -> Self {
+    /// In another namespace.
+    pub fn within(self, namespace: &str) -> Self {
         Self { namespace: Some(namespace.to_owned()), ..self }
     }
 
     /// Starts it; standard input is a pipe.
-    pub(crate) fn start(&self, arguments: &[&str]) -> anyhow::Result<Child> {
+    pub fn start(&self, arguments: &[&str]) -> anyhow::Result<Child> {
         let mut command = Command::new(&self.program);
         command.env("KUBECONFIG", &self.kubeconfig).args(arguments);
         if let Some(namespace) = &self.namespace {
@@ -46,28 +51,28 @@ impl Kubectl {
     }
 
     /// Runs it with a manifest on its input.
-    pub(crate) fn run(&self, arguments: &[&str], manifest: &str) -> anyhow::Result<Said> {
+    pub fn run(&self, arguments: &[&str], manifest: &str) -> anyhow::Result<Said> {
         let mut child = self.start(arguments)?;
         child.stdin.take().context("no input")?.write_all(manifest.as_bytes())?;
         Said::of(child)
     }
 
     /// As [`Self::run`], where failing is an error.
-    pub(crate) fn ok_with(&self, arguments: &[&str], manifest: &str) -> anyhow::Result<Said> {
+    pub fn ok_with(&self, arguments: &[&str], manifest: &str) -> anyhow::Result<Said> {
         let said = self.run(arguments, manifest)?;
         ensure!(said.success, "kubectl {}: {}", arguments.join(" "), said.stderr);
         Ok(said)
     }
 
     /// Without a manifest.
-    pub(crate) fn ok(&self, arguments: &[&str]) -> anyhow::Result<Said> {
+    pub fn ok(&self, arguments: &[&str]) -> anyhow::Result<Said> {
         self.ok_with(arguments, "")
     }
 }
 
 impl Said {
     /// Waits for its end.
-    pub(crate) fn of(child: Child) -> anyhow::Result<Self> {
+    pub fn of(child: Child) -> anyhow::Result<Self> {
         let output = child.wait_with_output()?;
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         Ok(Self { success: output.status.success(), stdout: text(output.stdout), stderr: text(output.stderr) })

@@ -8,19 +8,19 @@ use ayatori_crds::{
 use serde_json::{Value, json};
 
 /// The class that every test may name. It is no default: a Job without a class is a matter of its own.
-pub(crate) const STANDARD: &str = "standard";
+pub const STANDARD: &str = "standard";
 
 /// A task that goes on until it is told to stop, and then ends at once: a shell without the trap would be PID 1, which
 /// TERM does not end, and take the whole grace period of 30 s.
-pub(crate) const UNTIL_TERM: &str = "trap 'exit 143' TERM; echo ready; while :; do sleep 0.1; done";
+pub const UNTIL_TERM: &str = "trap 'exit 143' TERM; echo ready; while :; do sleep 0.1; done";
 
 /// A Job that runs a shell script.
-pub(crate) fn job(name: &str, script: &str) -> Value {
+pub fn job(name: &str, script: &str) -> Value {
     task(name, json!({"image": "localhost/busybox:1", "command": ["sh", "-c", script]}))
 }
 
 /// A Job of the standard class with this task.
-pub(crate) fn task(name: &str, task: Value) -> Value {
+pub fn task(name: &str, task: Value) -> Value {
     json!({
         "apiVersion": API_VERSION, "kind": "Job", "metadata": {"name": name},
         "spec": {"jobClassName": STANDARD, "task": task},
@@ -28,16 +28,19 @@ pub(crate) fn task(name: &str, task: Value) -> Value {
 }
 
 /// A Job with another value of a field of its spec; null takes it away.
-pub(crate) fn with(mut job: Value, field: &str, value: Value) -> Value {
-    job["spec"][field] = value;
-    if job["spec"][field].is_null() {
-        job["spec"].as_object_mut().unwrap().remove(field);
+pub fn with(mut job: Value, field: &str, value: Value) -> Value {
+    if let Some(spec) = job["spec"].as_object_mut() {
+        if value.is_null() {
+            spec.remove(field)
+        } else {
+            spec.insert(field.to_owned(), value)
+        };
     }
     job
 }
 
 /// A class on the Kubernetes adapter, with the figures of `samples/class.yaml`. Its parameters have its name.
-pub(crate) fn class(name: &str) -> Value {
+pub fn class(name: &str) -> Value {
     json!({
         "apiVersion": API_VERSION, "kind": "JobClass", "metadata": {"name": name},
         "spec": {
@@ -55,7 +58,7 @@ pub(crate) fn class(name: &str) -> Value {
 }
 
 /// Settings of the Kubernetes adapter.
-pub(crate) fn parameters(name: &str) -> Value {
+pub fn parameters(name: &str) -> Value {
     json!({
         "apiVersion": API_VERSION, "kind": "KubernetesExecutionParameters", "metadata": {"name": name},
         "spec": {"serviceAccountName": "default"},
@@ -63,16 +66,17 @@ pub(crate) fn parameters(name: &str) -> Value {
 }
 
 /// A condition as `Status/Reason`; empty where there is none.
-pub(crate) fn condition(job: &Job, type_: &str) -> String {
+pub fn condition(job: &Job, type_: &str) -> String {
     in_short(find(conditions(job), type_))
 }
 
 /// As [`condition`], of anything that has conditions.
-pub(crate) fn in_short(condition: Option<&Condition>) -> String {
+pub fn in_short(condition: Option<&Condition>) -> String {
     condition.map(|found| format!("{}/{}", found.status.as_str(), found.reason)).unwrap_or_default()
 }
 
-pub(crate) fn message<'a>(job: &'a Job, type_: &str) -> &'a str {
+/// A condition's message; empty where there is none.
+pub fn message<'a>(job: &'a Job, type_: &str) -> &'a str {
     find(conditions(job), type_).map_or("", |condition| &condition.message)
 }
 
@@ -80,23 +84,27 @@ fn conditions(job: &Job) -> &[Condition] {
     job.status.as_ref().map_or(&[], |status| &status.conditions)
 }
 
-pub(crate) fn uid(job: &Job) -> &str {
+/// The UID; empty where it is not stored.
+pub fn uid(job: &Job) -> &str {
     job.metadata.uid.as_deref().unwrap_or_default()
 }
 
 /// The name of a Job's native Job (spec D3).
-pub(crate) fn native_name(job: &Job) -> String {
+pub fn native_name(job: &Job) -> String {
     format!("ay-{}", uid(job))
 }
 
-pub(crate) fn is_over(job: &Job) -> bool {
+/// Whether it has its `completionTime`.
+pub fn is_over(job: &Job) -> bool {
     job.status.as_ref().is_some_and(|status| status.completion_time.is_some())
 }
 
-pub(crate) fn has_started(job: &Job) -> bool {
+/// Whether it has its `startTime`.
+pub fn has_started(job: &Job) -> bool {
     job.status.as_ref().is_some_and(|status| status.start_time.is_some())
 }
 
-pub(crate) fn exit_code(job: &Job) -> Option<i32> {
+/// The task's exit code, where one was seen.
+pub fn exit_code(job: &Job) -> Option<i32> {
     job.status.as_ref()?.result.as_ref()?.exit_code
 }

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use crate::{Cluster, eventually};
 use anyhow::{Context, ensure};
 use ayatori_crds::{
     Job, JobClass, KubernetesExecutionParameters,
     conditions::{ACCEPTED, is_true},
     names::JOB_UID_LABEL,
 };
-use ayatori_tests::{Cluster, eventually};
 use k8s_openapi::api::{batch::v1::Job as NativeJob, core::v1::Pod};
 use kube::{
     Api, Client,
@@ -17,30 +17,43 @@ use kube::{
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::{
+use super::{
     audit::Audit,
     jobs::{class, condition, is_over, parameters, uid},
     kubectl::Kubectl,
 };
 
 /// A Job needs 3 to 5 s; the bound is for a busy machine.
-pub(crate) const BOUND: Duration = Duration::from_secs(90);
+pub const BOUND: Duration = Duration::from_secs(90);
 
 /// Long enough to see that something does not happen: what would happen does so within a tenth of a second.
-pub(crate) const QUIET: Duration = Duration::from_millis(1500);
+pub const QUIET: Duration = Duration::from_millis(1500);
 
 /// A namespace of a cluster where an ayatori runs.
-pub(crate) struct Scene {
-    pub(crate) cluster: &'static Cluster,
-    pub(crate) client: Client,
-    pub(crate) namespace: String,
-    pub(crate) jobs: Api<Job>,
-    pub(crate) native_jobs: Api<NativeJob>,
-    pub(crate) pods: Api<Pod>,
+pub struct Scene {
+    /// The cluster.
+    pub cluster: &'static Cluster,
+    /// The administrator.
+    pub client: Client,
+    /// The test's namespace.
+    pub namespace: String,
+    /// Its Jobs.
+    pub jobs: Api<Job>,
+    /// Its native Jobs.
+    pub native_jobs: Api<NativeJob>,
+    /// Its pods.
+    pub pods: Api<Pod>,
+}
+
+impl std::fmt::Debug for Scene {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Scene").field("namespace", &self.namespace).finish_non_exhaustive()
+    }
 }
 
 impl Scene {
-    pub(crate) async fn new(cluster: &'static Cluster, namespace: &str) -> anyhow::Result<Self> {
+    /// The scene in a namespace that exists.
+    pub async fn new(cluster: &'static Cluster, namespace: &str) -> anyhow::Result<Self> {
         let client = cluster.client().await?;
         Ok(Self {
             cluster,
@@ -52,26 +65,29 @@ impl Scene {
         })
     }
 
-    pub(crate) fn kubectl(&self) -> Kubectl {
+    /// kubectl in that namespace.
+    pub fn kubectl(&self) -> Kubectl {
         Kubectl::of(self.cluster).within(&self.namespace)
     }
 
-    pub(crate) fn audit(&self) -> Audit {
+    /// The audit log of that namespace.
+    pub fn audit(&self) -> Audit {
         Audit::of(self.cluster, &self.namespace)
     }
 
-    pub(crate) async fn create(&self, job: &Value) -> anyhow::Result<Job> {
+    /// Creates a Job.
+    pub async fn create(&self, job: &Value) -> anyhow::Result<Job> {
         Ok(self.jobs.create(&PostParams::default(), &object(job)?).await?)
     }
 
     /// Creates a Job and waits until it is over.
-    pub(crate) async fn run(&self, job: &Value) -> anyhow::Result<Job> {
+    pub async fn run(&self, job: &Value) -> anyhow::Result<Job> {
         let created = self.create(job).await?;
         self.over(created.metadata.name.as_deref().context("a name")?).await
     }
 
     /// Waits until the Job is as it is looked for.
-    pub(crate) async fn until(&self, name: &str, what: &str, is: impl Fn(&Job) -> bool) -> anyhow::Result<Job> {
+    pub async fn until(&self, name: &str, what: &str, is: impl Fn(&Job) -> bool) -> anyhow::Result<Job> {
         eventually(&format!("Job {name}: {what}"), BOUND, async || {
             let job = self.jobs.get(name).await?;
             ensure!(is(&job), "its status is {}", serde_json::to_string(&job.status)?);
@@ -81,29 +97,33 @@ impl Scene {
     }
 
     /// Waits for a condition to be `Status/Reason`.
-    pub(crate) async fn until_condition(&self, name: &str, type_: &str, wanted: &str) -> anyhow::Result<Job> {
+    pub async fn until_condition(&self, name: &str, type_: &str, wanted: &str) -> anyhow::Result<Job> {
         self.until(name, &format!("{type_}={wanted}"), |job| condition(job, type_) == wanted).await
     }
 
-    pub(crate) async fn over(&self, name: &str) -> anyhow::Result<Job> {
+    /// Waits until the Job is over.
+    pub async fn over(&self, name: &str) -> anyhow::Result<Job> {
         self.until(name, "it is over", is_over).await
     }
 
-    pub(crate) async fn patch(&self, name: &str, patch: Value) -> anyhow::Result<Job> {
+    /// Sends a merge patch.
+    pub async fn patch(&self, name: &str, patch: Value) -> anyhow::Result<Job> {
         Ok(self.jobs.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await?)
     }
 
-    pub(crate) async fn cancel(&self, name: &str) -> anyhow::Result<Job> {
+    /// Asks for its cancellation.
+    pub async fn cancel(&self, name: &str) -> anyhow::Result<Job> {
         self.patch(name, json!({"spec": {"desiredState": "Cancelled"}})).await
     }
 
-    pub(crate) async fn delete(&self, name: &str) -> anyhow::Result<()> {
+    /// Asks for its deletion.
+    pub async fn delete(&self, name: &str) -> anyhow::Result<()> {
         self.jobs.delete(name, &DeleteParams::background()).await?;
         Ok(())
     }
 
     /// Waits until the Job is gone, and what it ran on with it.
-    pub(crate) async fn gone(&self, job: &Job) -> anyhow::Result<()> {
+    pub async fn gone(&self, job: &Job) -> anyhow::Result<()> {
         let name = job.metadata.name.as_deref().unwrap_or_default();
         eventually(&format!("Job {name} is gone"), BOUND, async || {
             let left = self.jobs.get_opt(name).await?.filter(|left| left.metadata.uid == job.metadata.uid);
@@ -120,7 +140,7 @@ impl Scene {
     }
 
     /// Waits until there is no Job of that name.
-    pub(crate) async fn until_gone(&self, name: &str) -> anyhow::Result<()> {
+    pub async fn until_gone(&self, name: &str) -> anyhow::Result<()> {
         eventually(&format!("Job {name} is gone"), BOUND, async || {
             let left = self.jobs.get_opt(name).await?;
             ensure!(left.is_none(), "it is there: {}", serde_json::to_string(&left)?);
@@ -129,13 +149,15 @@ impl Scene {
         .await
     }
 
-    pub(crate) async fn native_job(&self, job: &Job) -> anyhow::Result<Option<NativeJob>> {
+    /// Its native Job, if there is one.
+    pub async fn native_job(&self, job: &Job) -> anyhow::Result<Option<NativeJob>> {
         let found = self.native_jobs.list(&self.belonging_to(job)).await?.items;
         ensure!(found.len() < 2, "{} native Jobs", found.len());
         Ok(found.into_iter().next())
     }
 
-    pub(crate) async fn pods_of(&self, job: &Job) -> anyhow::Result<Vec<Pod>> {
+    /// Its pods.
+    pub async fn pods_of(&self, job: &Job) -> anyhow::Result<Vec<Pod>> {
         Ok(self.pods.list(&self.belonging_to(job)).await?.items)
     }
 
@@ -144,14 +166,14 @@ impl Scene {
     }
 
     /// What the task has written.
-    pub(crate) async fn log(&self, job: &Job) -> anyhow::Result<String> {
+    pub async fn log(&self, job: &Job) -> anyhow::Result<String> {
         let pods = self.pods_of(job).await?;
         let name = pods.first().and_then(|pod| pod.metadata.name.as_deref()).context("no pod")?;
         Ok(self.pods.logs(name, &LogParams::default()).await?)
     }
 
     /// Waits until the task has written that.
-    pub(crate) async fn says(&self, job: &Job, text: &str) -> anyhow::Result<()> {
+    pub async fn says(&self, job: &Job, text: &str) -> anyhow::Result<()> {
         eventually(&format!("the task says {text:?}"), BOUND, async || {
             let log = self.log(job).await?;
             ensure!(log.contains(text), "{log:?}");
@@ -161,17 +183,18 @@ impl Scene {
     }
 }
 
-pub(crate) fn object<T: DeserializeOwned>(value: &Value) -> anyhow::Result<T> {
+/// A manifest as the type of its kind.
+pub fn object<T: DeserializeOwned>(value: &Value) -> anyhow::Result<T> {
     serde_json::from_value(value.clone()).with_context(|| value.to_string())
 }
 
 /// Makes a class of that name with parameters, and waits until Jobs may use it.
-pub(crate) async fn offer_class(client: &Client, name: &str) -> anyhow::Result<()> {
+pub async fn offer_class(client: &Client, name: &str) -> anyhow::Result<()> {
     offer(client, &class(name), &parameters(name)).await
 }
 
 /// As [`offer_class`], with other values.
-pub(crate) async fn offer(client: &Client, class: &Value, parameters: &Value) -> anyhow::Result<()> {
+pub async fn offer(client: &Client, class: &Value, parameters: &Value) -> anyhow::Result<()> {
     let (classes, settings) = (Api::<JobClass>::all(client.clone()), Api::all(client.clone()));
     let parameters: KubernetesExecutionParameters = object(parameters)?;
     settings.create(&PostParams::default(), &parameters).await?;
