@@ -19,6 +19,18 @@ use crate::{Cluster, Options, control_plane, packages, tools::say};
 /// Set by `cargo xtask test --without-node`: the suites that need a node are skipped instead of failing without root.
 pub const WITHOUT_NODE: &str = "AYATORI_WITHOUT_NODE";
 
+/// Set by `cargo xtask test --deep`: the long setting of each suite that has one.
+pub const DEEP: &str = "AYATORI_DEEP";
+
+/// The figure of this run: `deep` where the long settings were asked for.
+pub fn setting<T>(usual: T, deep: T) -> T {
+    if is_set(DEEP) { deep } else { usual }
+}
+
+fn is_set(variable: &str) -> bool {
+    std::env::var_os(variable).is_some_and(|value| !value.is_empty())
+}
+
 static SHARED: OnceCell<Cluster> = OnceCell::const_new();
 
 /// The one cluster of this test binary, started by the first test that asks. It ends with the process.
@@ -34,7 +46,7 @@ pub async fn shared_cluster(options: Options) -> anyhow::Result<&'static Cluster
 /// # Errors
 /// This is not root and `AYATORI_WITHOUT_NODE` is not set.
 pub fn require_node() -> anyhow::Result<bool> {
-    if std::env::var_os(WITHOUT_NODE).is_some_and(|value| !value.is_empty()) {
+    if is_set(WITHOUT_NODE) {
         say("skipped: it needs a node, and this run is without one");
         return Ok(false);
     }

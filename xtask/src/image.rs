@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use ayatori_tests::{File, Image};
+use ayatori_tests::{File, Image, product::binary};
 
 use crate::{progress, workspace};
 
@@ -49,13 +49,14 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 /// Builds the server and packs it into an image with the shared libraries that it names, and nothing else.
 pub(crate) fn build(name: &str, profile: Profile) -> Result<Image> {
     progress::step("building ayatori and its image", || {
-        let (name_of_profile, folder) = match profile {
-            Profile::Dev => ("dev", "debug"),
-            Profile::Release => ("release", "release"),
+        let program = match profile {
+            Profile::Dev => binary::fresh(&workspace::target().join("debug"))?,
+            Profile::Release => {
+                let mut cargo = workspace::cargo(&["build", "--quiet", "--package", "ayatori", "--release"]);
+                ensure!(cargo.status().context("cannot run cargo")?.success(), "ayatori does not build");
+                workspace::target().join("release/ayatori")
+            }
         };
-        let mut cargo = workspace::cargo(&["build", "--quiet", "--package", "ayatori", "--profile", name_of_profile]);
-        ensure!(cargo.status().context("cannot run cargo")?.success(), "ayatori does not build");
-        let program = workspace::target().join(folder).join("ayatori");
         Image::of_binary(name, &program, &[], shared_libraries(&program)?)
     })
 }

@@ -16,6 +16,9 @@ pub(crate) struct Options {
     /// Leave out what needs a real node (kubelet, containers, root), and say so.
     #[arg(long)]
     without_node: bool,
+    /// Run the long settings of the suites: more states, faults, rotations and Jobs. Takes hours, not minutes.
+    #[arg(long)]
+    deep: bool,
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
@@ -39,8 +42,10 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     progress::step("unit tests and cluster suites", || {
         // Two suites' threads each have a cluster; more than the machine has cores only makes all of them slow.
         let mut test = workspace::cargo(&["test", "--workspace", "--no-fail-fast", "--", "--test-threads=2"]);
-        if options.without_node {
-            test.env(suite::WITHOUT_NODE, "1");
+        for (variable, wanted) in [(suite::WITHOUT_NODE, options.without_node), (suite::DEEP, options.deep)] {
+            if wanted {
+                test.env(variable, "1");
+            }
         }
         succeed(&mut test)
     })?;

@@ -22,7 +22,12 @@ pub fn path() -> anyhow::Result<&'static Path> {
 fn find() -> anyhow::Result<PathBuf> {
     // target/debug/deps/product-0123 -> target/debug/ayatori
     let this = std::env::current_exe().context("the path of this executable")?;
-    let profile_folder = this.ancestors().nth(2).context("this executable lies in target/PROFILE/deps")?;
+    fresh(this.ancestors().nth(2).context("this executable lies in target/PROFILE/deps")?)
+}
+
+/// The binary in `target/PROFILE`. `cargo test --workspace` leaves one there; cargo itself would build it once more, as
+/// alone it has other features of its dependencies.
+pub fn fresh(profile_folder: &Path) -> anyhow::Result<PathBuf> {
     let binary = profile_folder.join("ayatori");
     if !is_fresh(&binary) {
         say("building ayatori: it is missing, or older than its sources");
@@ -44,13 +49,16 @@ fn build(profile_folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether no source is newer. Cargo lists the sources in `ayatori.d`, as make reads it.
+/// Whether no source is newer, nor the versions of the dependencies. Cargo lists the sources in `ayatori.d`, as make
+/// reads it.
 fn is_fresh(binary: &Path) -> bool {
     let (Ok(list), Some(built)) = (fs::read_to_string(binary.with_extension("d")), changed(binary)) else {
         return false;
     };
     let sources = list.split_once(": ").map(|(_, sources)| sources).unwrap_or_default();
-    sources.split_whitespace().all(|source| changed(Path::new(source)).is_some_and(|time| time <= built))
+    let lock = concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.lock");
+    let mut sources = sources.split_whitespace().chain([lock]);
+    sources.all(|source| changed(Path::new(source)).is_some_and(|time| time <= built))
 }
 
 fn changed(path: &Path) -> Option<SystemTime> {
