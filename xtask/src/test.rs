@@ -39,6 +39,11 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         }
         Ok(())
     })?;
+    // In one command with the tests, so that the server is built with the features that its dependencies have there:
+    // alone it would be built anew. `cargo test` itself does not build it.
+    progress::step("building the server and its tests", || {
+        cargo(&["build", "--quiet", "--workspace", "--bins", "--tests"])
+    })?;
     progress::step("unit tests and cluster suites", || {
         // Two suites' threads each have a cluster; more than the machine has cores only makes all of them slow.
         let mut test = workspace::cargo(&["test", "--workspace", "--no-fail-fast", "--", "--test-threads=2"]);

@@ -11,8 +11,8 @@ use std::{
 use crate::tools::say;
 use anyhow::{Context, ensure};
 
-/// Where it is. `cargo test --workspace` builds it beside this test; where it is missing or older than its sources
-/// (`cargo test -p ayatori-tests` does not build it) it is built here, once.
+/// Where it is. `cargo xtask test` builds it with the tests; where it is missing or older than its sources (`cargo test`
+/// does not build it) it is built here, once.
 pub fn path() -> anyhow::Result<&'static Path> {
     static PATH: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let found = PATH.get_or_init(|| find().map_err(|error| format!("{error:#}")));
@@ -25,8 +25,8 @@ fn find() -> anyhow::Result<PathBuf> {
     fresh(this.ancestors().nth(2).context("this executable lies in target/PROFILE/deps")?)
 }
 
-/// The binary in `target/PROFILE`. `cargo test --workspace` leaves one there; cargo itself would build it once more, as
-/// alone it has other features of its dependencies.
+/// The binary in `target/PROFILE`, built where it is not fresh. Asking cargo each time would build it once more after
+/// `cargo xtask test` has: alone it has other features of its dependencies.
 pub fn fresh(profile_folder: &Path) -> anyhow::Result<PathBuf> {
     let binary = profile_folder.join("ayatori");
     if !is_fresh(&binary) {
