@@ -2,7 +2,9 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
+use ayatori_controller::job::{options::Options, patience::Patience};
 use clap::{Parser, ValueEnum};
+use jiff::SignedDuration;
 
 /// The admission webhooks and controllers of the ayatori batch API.
 #[derive(Debug, Clone, Parser)]
@@ -29,9 +31,34 @@ pub(crate) struct Config {
     /// Our own namespace.
     #[arg(long, env = "POD_NAMESPACE", default_value = "ayatori-system")]
     pub(crate) namespace: String,
+    /// Whether Secrets and ConfigMaps that a Job names are looked at (their keys, never a value). Off: no right to get them
+    /// is needed, and what is missing shows once the task is to start.
+    #[arg(long, value_enum, default_value_t = Switch::On)]
+    pub(crate) reference_checks: Switch,
+    /// How long a start may fail for a cause that hardly ever cures itself: no such image, a task that is refused.
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration)]
+    pub(crate) start_grace_permanent: SignedDuration,
+    /// How long a registry may ask for (better) credentials.
+    #[arg(long, value_name = "DURATION", default_value = "2m", value_parser = duration)]
+    pub(crate) start_grace_auth: SignedDuration,
+    /// How long a start may fail for any other cause: a registry that is busy or away, a missing Secret.
+    #[arg(long, value_name = "DURATION", default_value = "15m", value_parser = duration)]
+    pub(crate) start_grace_transient: SignedDuration,
+    /// How long nothing may be heard of a running task, for example as its node is away, before its result is unknown.
+    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = duration)]
+    pub(crate) unknown_after: SignedDuration,
     /// How log lines look. What is logged is set by RUST_LOG, for example `info,ayatori_controller=debug`.
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     pub(crate) log_format: LogFormat,
+}
+
+/// On or off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Switch {
+    /// It is done.
+    On,
+    /// It is not.
+    Off,
 }
 
 /// How log lines look.
@@ -49,11 +76,28 @@ impl Config {
         SocketAddr::new(self.webhook_host, self.webhook_port)
     }
 
+    /// What the Job controller is set to.
+    pub(crate) fn job_options(&self) -> Options {
+        let patience = Patience {
+            permanent: self.start_grace_permanent,
+            authorization: self.start_grace_auth,
+            transient: self.start_grace_transient,
+            unknown_after: self.unknown_after,
+        };
+        Options { patience, reference_checks: self.reference_checks == Switch::On }
+    }
+
     /// The names in the serving certificate. The API server asks for the Service as `NAME.NAMESPACE.svc`.
     pub(crate) fn webhook_names(&self) -> Vec<String> {
         let service = format!("{}.{}.svc", self.webhook_service, self.namespace);
         std::iter::once(service).chain(self.webhook_cert_extra_name.iter().cloned()).collect()
     }
+}
+
+/// A duration as the ecosystem writes it: `30s`, `2m`, `1h30m`.
+fn duration(text: &str) -> Result<SignedDuration, String> {
+    let duration: SignedDuration = text.parse().map_err(|error: jiff::Error| error.to_string())?;
+    if duration.is_negative() { Err("must not be negative".to_owned()) } else { Ok(duration) }
 }
 
 #[cfg(test)]
@@ -65,6 +109,16 @@ mod tests {
     #[test]
     fn the_flags_are_well_formed() {
         Config::command().debug_assert();
+    }
+
+    #[test]
+    fn durations_are_written_as_elsewhere_in_the_ecosystem() {
+        let config = Config::parse_from(["ayatori"]);
+        assert_eq!(config.job_options(), Options { patience: Patience::default(), reference_checks: true });
+        assert_eq!(duration("1h30m"), Ok(SignedDuration::from_mins(90)));
+        for wrong in ["-1s", "30", "soon", ""] {
+            assert!(duration(wrong).is_err(), "{wrong:?}");
+        }
     }
 
     #[test]

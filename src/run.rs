@@ -84,7 +84,7 @@ pub(crate) async fn run(config: Config) -> Result<()> {
         Ok(())
     });
     let (stop_controllers, controllers_stop) = watch::channel(false);
-    let controllers = spawn_controllers(&mut tasks, &client, &stores, &changes, &controllers_stop);
+    let controllers = spawn_controllers(&mut tasks, &client, &stores, &config, &changes, &controllers_stop);
     readiness.send_replace(None);
     tracing::info!(webhook = %config.webhook_address(), "ready");
 
@@ -141,11 +141,12 @@ fn spawn_controllers(
     tasks: &mut Tasks,
     client: &Client,
     stores: &Stores,
+    config: &Config,
     changes: &broadcast::Sender<Change>,
     stop: &watch::Receiver<bool>,
 ) -> Vec<&'static str> {
     let backend: Arc<dyn Backend> = Arc::new(KubernetesBackend::new(client.clone(), stores.clone()));
-    let jobs = JobController::new(client.clone(), stores.clone(), Arc::clone(&backend));
+    let jobs = JobController::new(client.clone(), stores.clone(), Arc::clone(&backend), config.job_options());
     let (changes, stop) = (|| changes.subscribe(), || switched(stop.clone()));
     let controllers: [(&'static str, BoxFuture<'static, ()>); 4] = [
         ("job controller", job::run(jobs, stores.jobs.clone(), changes(), stop()).boxed()),

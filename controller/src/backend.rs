@@ -16,6 +16,9 @@ use jiff::Timestamp;
 use crate::call::CallError;
 
 pub mod kubernetes;
+mod start_failure;
+
+pub use start_failure::{Nature, StartFailure};
 
 /// What stands on the backend for one Job UID.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +49,23 @@ pub struct Execution {
     pub deletion_requested: bool,
     /// It carries our finalizer.
     pub protected: bool,
+    /// Nothing is heard of it, where that is so.
+    pub silence: Option<Silence>,
+    /// It has a limit of its own ([`Request::Limit`]), or was stopped for good.
+    pub limited: bool,
+    /// When a limit of its own ended it.
+    pub limit_reached: Option<Timestamp>,
+    /// How many processes were ever seen for it. More than one is a fault of the backend (spec E2).
+    pub copies: usize,
+}
+
+/// The backend has lost touch with where an execution is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Silence {
+    /// Since when; a time that lies ahead is when it would be overdue.
+    pub since: Timestamp,
+    /// What is not heard of, for people.
+    pub why: String,
 }
 
 /// How far an execution is.
@@ -53,10 +73,14 @@ pub struct Execution {
 pub enum Phase {
     /// It exists and cannot run before it is released.
     Prepared,
+    /// Released; nothing shows of it yet.
+    Released,
     /// Released; the main process was not seen to start.
     Waiting {
         /// What is waited for, for people.
         why: String,
+        /// What kept it from starting, where the backend failed to start it and goes on trying.
+        failure: Option<StartFailure>,
     },
     /// The main process runs.
     Running {
@@ -106,6 +130,14 @@ pub enum Request {
     Release {
         /// The recorded identifier.
         id: String,
+    },
+    /// Give it a limit of its own, which ends it some time after this moment and never before; it leaves alone what has
+    /// one, or was stopped; tests the identifier.
+    Limit {
+        /// The recorded identifier.
+        id: String,
+        /// The moment.
+        ends: Timestamp,
     },
     /// Stop it for good, also where it was not released yet; tests the identifier.
     Stop {
@@ -176,6 +208,9 @@ pub trait Backend: Send + Sync {
 
     /// What the backend says now, read live.
     fn read<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, Result<Observation, CallError>>;
+
+    /// What the backend's own records say of an execution that shows nothing: empty where they say nothing.
+    fn explain<'a>(&'a self, job: &'a Job, id: &'a str) -> BoxFuture<'a, Result<String, CallError>>;
 
     /// Sends one request. The answer, where it says something, replaces the observation.
     fn send<'a>(&'a self, job: &'a Job, request: Request) -> BoxFuture<'a, Result<Observation, CallError>>;

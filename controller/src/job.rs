@@ -3,6 +3,10 @@
 pub mod accept;
 pub mod act;
 pub mod decide;
+mod gather;
+pub mod options;
+pub mod patience;
+pub mod references;
 pub mod status;
 pub mod view;
 

@@ -10,5 +10,7 @@ pub mod job;
 pub mod job_class;
 pub mod patch;
 pub mod queue;
+pub mod references;
 pub mod stores;
 pub mod ttl;
+pub mod write;

@@ -50,6 +50,14 @@ pub fn set_by_uid(uid: &str, path: &str, value: &Value) -> Value {
     json!([{"op": "test", "path": "/metadata/uid", "value": uid}, {"op": "add", "path": path, "value": value}])
 }
 
+/// Changes one field of the object that was seen.
+#[must_use]
+pub fn set_where_seen(metadata: &ObjectMeta, path: &str, value: &Value) -> Value {
+    let mut operations = tests(metadata);
+    operations.push(json!({"op": "add", "path": path, "value": value}));
+    Value::Array(operations)
+}
+
 /// The one release of the native Job with that UID: it takes effect once, as it turns the mark that it tests.
 #[must_use]
 pub fn release(uid: &str) -> Value {

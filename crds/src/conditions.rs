@@ -15,6 +15,12 @@ pub const SCHEDULED: &str = "Scheduled";
 pub const SUCCEEDED: &str = "Succeeded";
 /// Why and since when we stop the execution ourselves (spec A10).
 pub const STOPPING: &str = "Stopping";
+/// By what, and since when, the backend fails to start the task (spec A10, E1); False once that is overcome.
+pub const STALLED: &str = "Stalled";
+/// An administrator's ruling on a Job that says `ResultUnknown`: it cannot go on (spec E4).
+pub const BACKEND_LOST: &str = "BackendLost";
+/// An administrator's ruling on a Job that is being deleted: it shall go, whatever becomes of its execution (spec F3).
+pub const RELEASED: &str = "Released";
 /// JobClass: the backend can be used for new starts.
 pub const READY: &str = "Ready";
 
@@ -36,6 +42,17 @@ pub mod reason {
     pub const INVALID_RESOURCES: &str = "InvalidResources";
     /// The task breaks a rule that no waiting can cure.
     pub const INVALID_TASK: &str = "InvalidTask";
+
+    /// A Secret that a variable needs is absent.
+    pub const SECRET_NOT_FOUND: &str = "SecretNotFound";
+    /// That Secret does not have the key.
+    pub const SECRET_KEY_NOT_FOUND: &str = "SecretKeyNotFound";
+    /// A ConfigMap that a variable needs is absent.
+    pub const CONFIG_MAP_NOT_FOUND: &str = "ConfigMapNotFound";
+    /// That ConfigMap does not have the key.
+    pub const CONFIG_MAP_KEY_NOT_FOUND: &str = "ConfigMapKeyNotFound";
+    /// A Secret for pulling the image is absent.
+    pub const IMAGE_PULL_SECRET_NOT_FOUND: &str = "ImagePullSecretNotFound";
 
     /// `Scheduled=True`: written together with the backend reference.
     pub const BACKEND_CREATED: &str = "BackendCreated";
@@ -76,10 +93,38 @@ pub mod reason {
     pub const NODE_SHUTDOWN: &str = "NodeShutdown";
     /// The task is over, but the node lost its exit code.
     pub const RESULT_LOST: &str = "ResultLost";
+    /// The image could not be pulled for as long as its cause deserved; nothing ran (spec E1).
+    pub const IMAGE_PULL_FAILED: &str = "ImagePullFailed";
     /// Cancelled by its owner.
     pub const CANCELLED: &str = "Cancelled";
     /// It ran longer than `activeDeadlineSeconds`.
     pub const DEADLINE_EXCEEDED: &str = "DeadlineExceeded";
+
+    /// An administrator ruled that its execution is lost (spec E4).
+    pub const BACKEND_LOST: &str = "BackendLost";
+    /// An administrator released it while its execution may have gone on (spec F3).
+    pub const RELEASED: &str = "Released";
+    /// `BackendLost=False`: the ruling was turned down, as the Job did not say `ResultUnknown`.
+    pub const NOT_RESULT_UNKNOWN: &str = "NotResultUnknown";
+
+    /// `Stalled=True`: the image's name is none.
+    pub const INVALID_IMAGE_NAME: &str = "InvalidImageName";
+    /// `Stalled=True`: the registry has no such image.
+    pub const IMAGE_NOT_FOUND: &str = "ImageNotFound";
+    /// `Stalled=True`: the class never pulls, and the node does not have the image.
+    pub const IMAGE_NOT_PRESENT: &str = "ImageNotPresent";
+    /// `Stalled=True`: the registry asks for credentials, or for better ones.
+    pub const IMAGE_PULL_DENIED: &str = "ImagePullDenied";
+    /// `Stalled=True`: the pull fails for any other cause.
+    pub const IMAGE_PULL_ERROR: &str = "ImagePullError";
+    /// `Stalled=True`: a Secret, a ConfigMap or a key of one is missing.
+    pub const REFERENCE_MISSING: &str = "ReferenceMissing";
+    /// `Stalled=True`: the task is refused as it was asked for.
+    pub const START_REFUSED: &str = "StartRefused";
+    /// `Stalled=True`: the task cannot be made for any other cause.
+    pub const START_ERROR: &str = "StartError";
+    /// `Stalled=False`: what it was stalled by is overcome.
+    pub const PROGRESSING: &str = "Progressing";
 
     /// JobClass: `Accepted=True`.
     pub const CLASS_ACCEPTED: &str = "Accepted";
@@ -106,6 +151,11 @@ pub mod reason {
         NAMESPACE_NOT_ALLOWED,
         INVALID_RESOURCES,
         INVALID_TASK,
+        SECRET_NOT_FOUND,
+        SECRET_KEY_NOT_FOUND,
+        CONFIG_MAP_NOT_FOUND,
+        CONFIG_MAP_KEY_NOT_FOUND,
+        IMAGE_PULL_SECRET_NOT_FOUND,
         BACKEND_CREATED,
         JOB_CLASS_REPLACED,
         PARAMETERS_REPLACED,
@@ -125,8 +175,21 @@ pub mod reason {
         PREEMPTED,
         NODE_SHUTDOWN,
         RESULT_LOST,
+        IMAGE_PULL_FAILED,
         CANCELLED,
         DEADLINE_EXCEEDED,
+        BACKEND_LOST,
+        RELEASED,
+        NOT_RESULT_UNKNOWN,
+        INVALID_IMAGE_NAME,
+        IMAGE_NOT_FOUND,
+        IMAGE_NOT_PRESENT,
+        IMAGE_PULL_DENIED,
+        IMAGE_PULL_ERROR,
+        REFERENCE_MISSING,
+        START_REFUSED,
+        START_ERROR,
+        PROGRESSING,
         CLASS_ACCEPTED,
         UNSUPPORTED_CONTROLLER,
         INVALID_PARAMETERS_REFERENCE,
@@ -200,6 +263,14 @@ pub fn find<'a>(conditions: &'a [Condition], type_: &str) -> Option<&'a Conditio
 #[must_use]
 pub fn is_true(conditions: &[Condition], type_: &str) -> bool {
     find(conditions, type_).is_some_and(|condition| condition.status == ConditionStatus::True)
+}
+
+/// Whether a Job's conditions say that its result is unknown.
+#[must_use]
+pub fn says_unknown(conditions: &[Condition]) -> bool {
+    find(conditions, SUCCEEDED).is_some_and(|condition| {
+        condition.status == ConditionStatus::Unknown && condition.reason == reason::RESULT_UNKNOWN
+    })
 }
 
 /// What a writer wants a condition to say; the transition time follows from what stands there already.

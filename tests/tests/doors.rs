@@ -97,16 +97,26 @@ fn what_decides_has_no_clock_no_async_and_no_client() {
     let pure = [
         "job/decide.rs",
         "job/accept.rs",
+        "job/options.rs",
+        "job/patience.rs",
+        "job/references.rs",
         "job/status.rs",
         "job/view.rs",
         "job_class/decide.rs",
         "ttl/decide.rs",
         "patch.rs",
+        "backend/start_failure.rs",
+        "backend/kubernetes/limit.rs",
         "backend/kubernetes/observe.rs",
+        "backend/kubernetes/silence.rs",
+        "backend/kubernetes/start_failure.rs",
+        "backend/kubernetes/waiting.rs",
+        "backend/kubernetes/words.rs",
         "backend/kubernetes/verdict.rs",
         "backend/kubernetes/render.rs",
     ];
     files.extend(pure.map(|file| controller.join(file)));
+    files.extend(sources(&controller.join("job/decide")));
     files.extend(sources(&root().join("certs/src")));
     let words =
         ["async fn", ".await", "Timestamp::now(", "SystemTime::now(", "Instant::now(", "kube::Client", "tokio::"];

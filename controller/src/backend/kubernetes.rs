@@ -2,10 +2,16 @@
 
 mod client;
 pub mod leftovers;
+mod limit;
 pub mod objects;
 mod observe;
+mod refused_pods;
 pub mod render;
+mod send;
+mod silence;
+mod start_failure;
 mod verdict;
 mod waiting;
+mod words;
 
 pub use client::KubernetesBackend;

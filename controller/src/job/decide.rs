@@ -1,7 +1,9 @@
 //! What is next for a Job: total and pure. One [`Step`] is at most one request.
 
+use std::collections::BTreeSet;
+
 use ayatori_crds::{
-    ConditionStatus, Job, JobState, JobStatus,
+    Job, JobState, JobStatus,
     conditions::{self, ACCEPTED, reason},
     job::DesiredState,
     names::JOB_CLEANUP_FINALIZER,
@@ -10,6 +12,8 @@ use jiff::Timestamp;
 
 use super::{
     accept,
+    patience::next_look,
+    references::{self, Reference},
     status::Draft,
     view::{ClassView, View},
 };
@@ -18,7 +22,10 @@ use crate::backend::{Observation, Phase, Request};
 mod follow;
 #[cfg(test)]
 mod model;
+pub(super) mod rulings;
 mod schedule;
+mod silence;
+mod stall;
 mod stop;
 #[cfg(test)]
 mod tests;
@@ -36,8 +43,12 @@ pub enum Step {
     ReadJob,
     /// Read the Job's namespace live before an acceptance, which cannot be undone, rests on its labels.
     ReadNamespace,
+    /// Look at this Secret or ConfigMap for these keys before an acceptance rests on it.
+    ReadReference(Reference, BTreeSet<String>),
     /// Read the execution live before something that cannot be undone.
     ReadExecution,
+    /// Ask the backend's records why the execution with this identifier shows nothing.
+    AskWhy(String),
     /// Take our finalizer off the Job.
     RemoveFinalizer,
     /// Nothing before this time.
@@ -52,6 +63,9 @@ pub fn decide(view: &View<'_>, now: Timestamp) -> Step {
     let job = view.job;
     let protected = job.metadata.finalizers.iter().flatten().any(|finalizer| finalizer == JOB_CLEANUP_FINALIZER);
     let deleting = JobState::of(job) == JobState::Deleting;
+    if let Some(step) = is_ours(view).then(|| rulings::turn_down(view, now)).flatten() {
+        return step;
+    }
     match () {
         // Our webhook puts the finalizer on every Job: where nothing can have been started, anybody may let it go.
         () if !(is_ours(view) || deleting && never_accepted(job)) => Step::Wait,
@@ -59,7 +73,7 @@ pub fn decide(view: &View<'_>, now: Timestamp) -> Step {
         () if deleting => Step::Wait,
         () if is_over(job) => write(view, Draft::of(job, now)).unwrap_or(Step::Wait),
         () if !protected => Step::AddFinalizer,
-        () => live_through(view, now),
+        () => rulings::lost(view, now, || live_through(view, now)),
     }
 }
 
@@ -90,6 +104,15 @@ fn write(view: &View<'_>, draft: Draft) -> Option<Step> {
     draft.changed(view.job).map(|status| Step::WriteStatus(Box::new(status)))
 }
 
+/// The same step, but no later than that.
+fn sooner(step: Step, time: Option<Timestamp>) -> Step {
+    match (step, time) {
+        (Step::Wait, Some(time)) => Step::WaitUntil(time),
+        (Step::WaitUntil(step), Some(time)) => Step::WaitUntil(step.min(time)),
+        (step, _) => step,
+    }
+}
+
 /// A Job that is neither over nor being deleted.
 fn live_through(view: &View<'_>, now: Timestamp) -> Step {
     let job = view.job;
@@ -101,7 +124,11 @@ fn live_through(view: &View<'_>, now: Timestamp) -> Step {
         } else {
             match accept::judge(view) {
                 Ok(_) if accept::rests_on_labels(view) && !view.namespace_is_live => return Step::ReadNamespace,
-                Ok(accepted) => draft.accepted(accepted, view.adapter),
+                Ok(accepted) => match missing_reference(view) {
+                    references::Next::Read(reference, keys) => return Step::ReadReference(reference, keys),
+                    references::Next::Missing(refusal) => return await_reference(view, &refusal, now),
+                    references::Next::Complete => draft.accepted(accepted, view.adapter),
+                },
                 Err(refusal) => draft.refused(&refusal),
             }
         };
@@ -109,7 +136,7 @@ fn live_through(view: &View<'_>, now: Timestamp) -> Step {
     }
     // A stop that was begun is carried through, whatever is asked for since.
     if cancelled || stop::cause(job).is_some() {
-        return stop::stop(view, reason::CANCELLED, now);
+        return stop::stop(view, reason::CANCELLED, stop::CANCELLED, now);
     }
     match view.recorded_id() {
         None => schedule::schedule(view, now),
@@ -117,12 +144,29 @@ fn live_through(view: &View<'_>, now: Timestamp) -> Step {
     }
 }
 
+/// What is next for the objects that the task needs, where they are looked at.
+fn missing_reference(view: &View<'_>) -> references::Next {
+    let answers = view.references;
+    answers.map_or(references::Next::Complete, |answers| references::next(&view.job.spec.task, answers))
+}
+
+/// Says which object is missing. They are got and not watched, so they are looked at again after some time.
+fn await_reference(view: &View<'_>, refusal: &accept::Refusal, now: Timestamp) -> Step {
+    let since =
+        conditions::find(view.job.conditions(), ACCEPTED).map_or(now, |accepted| accepted.last_transition_time.0);
+    let look = Step::WaitUntil(next_look(since, now));
+    write(view, Draft::of(view.job, now).refused(refusal)).unwrap_or(look)
+}
+
 /// Deletion (spec F3): a verdict first, then the backend's resources, then the finalizer.
 fn dissolve(view: &View<'_>, now: Timestamp) -> Step {
     let job = view.job;
+    if let Some(step) = rulings::release(view, now) {
+        return step;
+    }
     if !is_over(job) {
         if !never_accepted(job) {
-            return stop::stop(view, reason::CANCELLED, now);
+            return rulings::lost(view, now, || stop::stop(view, reason::CANCELLED, stop::CANCELLED, now));
         }
         let message = "deleted before it was accepted; nothing was started";
         return write(view, Draft::of(job, now).over(false, reason::CANCELLED, message, None)).unwrap_or(Step::Wait);
@@ -148,13 +192,11 @@ fn lacks_a_code(phase: &Phase) -> bool {
     match phase {
         Phase::Stopped | Phase::Lost { .. } | Phase::Unknown { .. } => true,
         Phase::Ended(end) => end.exit_code.is_none(),
-        Phase::Prepared | Phase::Waiting { .. } | Phase::Running { .. } => false,
+        Phase::Prepared | Phase::Released | Phase::Waiting { .. } | Phase::Running { .. } => false,
     }
 }
 
 /// Whether the Job says now that its result is unknown.
 fn says_unknown(job: &Job) -> bool {
-    conditions::find(job.conditions(), conditions::SUCCEEDED).is_some_and(|condition| {
-        condition.status == ConditionStatus::Unknown && condition.reason == reason::RESULT_UNKNOWN
-    })
+    conditions::says_unknown(job.conditions())
 }

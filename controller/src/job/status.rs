@@ -2,14 +2,17 @@
 
 use ayatori_crds::{
     ConditionStatus, Job, JobStatus,
-    conditions::{self, ACCEPTED, SCHEDULED, STOPPING, SUCCEEDED, Wanted, reason},
+    conditions::{self, ACCEPTED, SCHEDULED, STALLED, STOPPING, SUCCEEDED, Wanted, reason},
     job::{Execution, JobResult, Reference},
 };
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::accept::{Accepted, Refusal};
-use crate::backend::End;
+use crate::backend::{End, Observation, StartFailure};
+
+/// The word that a message begins with where more than one process was seen for the Job (spec E2).
+const DUPLICATE_EXECUTION: &str = "DuplicateExecution";
 
 /// A status that is being written.
 #[derive(Debug, Clone)]
@@ -18,6 +21,8 @@ pub(super) struct Draft {
     generation: Option<i64>,
     created: Timestamp,
     now: Timestamp,
+    /// More than one process was seen (spec E2).
+    duplicated: bool,
 }
 
 impl Draft {
@@ -26,12 +31,28 @@ impl Draft {
         let mut status = job.status.clone().unwrap_or_default();
         status.observed_generation = job.metadata.generation;
         let created = job.metadata.creation_timestamp.as_ref().map_or(now, |time| time.0);
-        Self { status, generation: job.metadata.generation, created, now }
+        let said = conditions::find(&status.conditions, SUCCEEDED).map(|condition| condition.message.as_str());
+        let duplicated = said.is_some_and(|message| message.starts_with(DUPLICATE_EXECUTION));
+        Self { status, generation: job.metadata.generation, created, now, duplicated }
+    }
+
+    /// Whether more than one process was seen is told in every message from then on.
+    pub(super) fn copies(mut self, seen: &Observation) -> Self {
+        self.duplicated |= matches!(seen, Observation::Present(execution) if execution.copies > 1);
+        self
     }
 
     /// The finished status; None where the Job has it already, so that an idle Job costs no write (I12).
     pub(super) fn changed(self, job: &Job) -> Option<JobStatus> {
         (job.status.as_ref() != Some(&self.status)).then_some(self.status)
+    }
+
+    fn outcome(self, status: ConditionStatus, reason: &str, message: &str) -> Self {
+        let message = match self.duplicated {
+            true => format!("{DUPLICATE_EXECUTION}: more than one process was seen; {message}"),
+            false => message.to_owned(),
+        };
+        self.condition(SUCCEEDED, status, reason, message)
     }
 
     fn condition(mut self, type_: &str, status: ConditionStatus, reason: &str, message: impl Into<String>) -> Self {
@@ -71,7 +92,7 @@ impl Draft {
 
     /// Not over. The condition is never absent once the controller has seen the Job (spec C4).
     pub(super) fn undecided(self, reason: &str, message: &str) -> Self {
-        self.condition(SUCCEEDED, ConditionStatus::Unknown, reason, message)
+        self.outcome(ConditionStatus::Unknown, reason, message)
     }
 
     /// When the main process started; the first word stays (I3). Clamped to [creation, now] (spec section 6).
@@ -80,7 +101,32 @@ impl Draft {
             let clamped = started_at.min(self.now).max(self.created);
             self.status.start_time = Some(whole_seconds(clamped));
         }
-        self
+        self.progressed("the task started")
+    }
+
+    /// Released, but the backend fails to start it: by what, and since when (spec A10, E1).
+    pub(super) fn stalled(self, failure: StartFailure, why: &str) -> Self {
+        let before = conditions::find(&self.status.conditions, STALLED);
+        let before = before.and_then(|stalled| StartFailure::of_reason(&stalled.reason));
+        let draft = match before {
+            // From a pull to what comes after it: its time counts anew.
+            Some(before) if before.verdict() != failure.verdict() => self.progressed("the image was pulled"),
+            _ => self,
+        };
+        draft.condition(STALLED, ConditionStatus::True, failure.reason(), why).undecided(reason::SCHEDULING, why)
+    }
+
+    /// A ruling that does not count is taken back, with what it said.
+    pub(super) fn turned_down(self, ruling: &str, message: &str) -> Self {
+        self.condition(ruling, ConditionStatus::False, reason::NOT_RESULT_UNKNOWN, message)
+    }
+
+    /// What it was stalled by is overcome. Conditions are never removed.
+    fn progressed(self, message: &str) -> Self {
+        if !conditions::is_true(&self.status.conditions, STALLED) {
+            return self;
+        }
+        self.condition(STALLED, ConditionStatus::False, reason::PROGRESSING, message)
     }
 
     /// Why we stop it, before the stop is sent (spec A10); the first cause stays.
@@ -106,7 +152,7 @@ impl Draft {
         self.status.completion_time = self.status.start_time.clone().max(Some(now));
         self.status.result = Some(JobResult { exit_code, reason: Some(reason.to_owned()) });
         let status = if success { ConditionStatus::True } else { ConditionStatus::False };
-        self.condition(SUCCEEDED, status, reason, message)
+        self.outcome(status, reason, message)
     }
 }
 

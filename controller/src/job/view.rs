@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use ayatori_crds::{Job, JobClass};
 
+use super::{patience::Patience, references::Answers};
 use crate::backend::{Observation, Settings};
 
 /// Everything that a decision rests on. Gathered from the stores; [`View::job`] and [`View::observation`] may be fresher.
@@ -31,6 +32,15 @@ pub struct View<'a> {
     pub observation: Observation,
     /// The observation was read in this visit, not taken from a store that may lag.
     pub observation_is_live: bool,
+    /// Whether Secrets and ConfigMaps are looked at before an acceptance, and what was read of them in this visit (spec
+    /// C3). None: they are left to the backend.
+    pub references: Option<&'a Answers>,
+    /// What the backend's records said in this visit of an execution that shows nothing; empty where they say nothing.
+    pub explanation: Option<&'a str>,
+    /// A request to the backend failed in this visit.
+    pub backend_fails: bool,
+    /// How long is waited for what may still come.
+    pub patience: Patience,
 }
 
 /// The class of a Job.

@@ -5,19 +5,13 @@ use std::{future::Future, sync::Arc, time::Duration};
 use ayatori_crds::{JobClass, rules::class_policy::Controller};
 use jiff::Timestamp;
 use kube::{
-    Api, Client, ResourceExt,
-    api::{Patch, PatchParams},
+    Api, Client,
     runtime::reflector::{ObjectRef, Store},
 };
 use tokio::sync::broadcast;
 
 use super::decide::{View, decide, is_ours};
-use crate::{
-    backend::Backend,
-    call::{CallError, bounded, found},
-    patch, queue,
-    stores::Change,
-};
+use crate::{backend::Backend, call::CallError, queue, stores::Change, write};
 
 /// Runs the JobClass controller until `stop` ends.
 pub async fn run(
@@ -61,9 +55,7 @@ async fn visit(client: &Client, backend: &dyn Backend, class: &JobClass) -> Resu
     };
     let view = View { class, settings, readiness };
     if let Some(status) = decide(&view, Timestamp::now()) {
-        let patch = Patch::Merge(patch::status(&class.metadata, &status));
-        let classes = Api::<JobClass>::all(client.clone());
-        found(bounded(classes.patch_status(&class.name_any(), &PatchParams::default(), &patch)).await)?;
+        write::status(&Api::<JobClass>::all(client.clone()), &class.metadata, &status).await?;
     }
     look_again
 }

@@ -1,7 +1,7 @@
 //! Pods by the UID of their Job, so that no reconcile searches through all of them.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, VecDeque},
     sync::{Arc, PoisonError, RwLock},
 };
 
@@ -13,8 +13,63 @@ use tokio::sync::{broadcast, watch};
 use super::{Change, Event, Watch, execution, pruned};
 use crate::backend::kubernetes::objects::NativePod;
 
-/// Job UID → pod UID → pod.
-type Pods = HashMap<String, BTreeMap<String, Arc<NativePod>>>;
+/// Pods that went and are still known: their last words (an exit code that only the watch shows, that no node ever had
+/// them) must be there when their Job is looked at, which is within a second.
+const DEPARTED: usize = 1024;
+
+/// The pods that are known.
+#[derive(Debug, Default)]
+struct Pods {
+    /// Job UID → pod UID → pod.
+    by_job: HashMap<String, BTreeMap<String, Arc<NativePod>>>,
+    /// Those that went, oldest first.
+    departed: VecDeque<(String, String)>,
+}
+
+impl Pods {
+    fn insert(&mut self, pod: NativePod) {
+        if let Some((job, uid)) = key(&pod) {
+            self.by_job.entry(job).or_default().insert(uid, Arc::new(pod));
+        }
+    }
+
+    /// Keeps the last words of a pod that went.
+    fn depart(&mut self, pod: NativePod) {
+        let Some((job, uid)) = key(&pod) else { return };
+        self.insert(NativePod { gone: true, ..pod });
+        self.departed.push_back((job, uid));
+        while self.departed.len() > DEPARTED
+            && let Some((job, uid)) = self.departed.pop_front()
+        {
+            self.forget(&job, &uid);
+        }
+    }
+
+    fn forget(&mut self, job: &str, uid: &str) {
+        if let Some(of_job) = self.by_job.get_mut(job) {
+            of_job.remove(uid);
+            if of_job.is_empty() {
+                self.by_job.remove(job);
+            }
+        }
+    }
+
+    /// A new list came. What went between two watches has no last words; those that were heard before stay.
+    fn replace(&mut self, listed: Self) -> Self {
+        let before = std::mem::replace(self, listed);
+        for (job, uid) in &before.departed {
+            if let Some(pod) = before.by_job.get(job).and_then(|pods| pods.get(uid)) {
+                self.by_job.entry(job.clone()).or_default().insert(uid.clone(), Arc::clone(pod));
+            }
+        }
+        self.departed.clone_from(&before.departed);
+        before
+    }
+
+    fn changes(&self) -> Vec<Change> {
+        self.by_job.values().flat_map(BTreeMap::values).filter_map(|pod| execution(&pod.metadata)).collect()
+    }
+}
 
 /// The pods that the watch has shown.
 #[derive(Debug)]
@@ -30,33 +85,17 @@ impl Default for PodIndex {
 }
 
 impl PodIndex {
-    /// The pods that carry this Job's UID.
+    /// The pods that carry this Job's UID, the last words of those that went among them.
     #[must_use]
     pub fn of_job(&self, job_uid: &str) -> Vec<Arc<NativePod>> {
         let pods = self.pods.read().unwrap_or_else(PoisonError::into_inner);
-        pods.get(job_uid).map(|pods| pods.values().cloned().collect()).unwrap_or_default()
+        pods.by_job.get(job_uid).map(|pods| pods.values().cloned().collect()).unwrap_or_default()
     }
 
     /// Waits until the index has been filled once.
     pub async fn synced(&self) {
         // An error would mean that the sender, which is `self`, is gone.
         let _ = self.synced.subscribe().wait_for(|synced| *synced).await;
-    }
-
-    fn insert(pods: &mut Pods, pod: NativePod) {
-        if let Some((job, uid)) = key(&pod) {
-            pods.entry(job).or_default().insert(uid, Arc::new(pod));
-        }
-    }
-
-    fn remove(pods: &mut Pods, pod: &NativePod) {
-        let Some((job, uid)) = key(pod) else { return };
-        if let Some(of_job) = pods.get_mut(&job) {
-            of_job.remove(&uid);
-            if of_job.is_empty() {
-                pods.remove(&job);
-            }
-        }
     }
 
     fn change(&self, change: impl FnOnce(&mut Pods)) {
@@ -69,10 +108,6 @@ fn key(pod: &NativePod) -> Option<(String, String)> {
     Some((job.clone(), pod.metadata.uid.clone()?))
 }
 
-fn changes_of(pods: &Pods) -> Vec<Change> {
-    pods.values().flat_map(BTreeMap::values).filter_map(|pod| execution(&pod.metadata)).collect()
-}
-
 /// The watch that keeps the index.
 pub(super) fn watch(
     api: Api<NativePod>,
@@ -81,34 +116,35 @@ pub(super) fn watch(
     changes: broadcast::Sender<Change>,
 ) -> Watch {
     Box::pin(async move {
-        let mut listed = Pods::new();
+        let mut listed = Pods::default();
         let mut events = std::pin::pin!(pruned(api, config));
         while let Some(event) = events.next().await {
             let told = match event {
                 Event::Init => {
-                    listed.clear();
+                    listed = Pods::default();
                     vec![]
                 }
                 Event::InitApply(pod) => {
-                    PodIndex::insert(&mut listed, pod);
+                    listed.insert(pod);
                     vec![]
                 }
                 Event::InitDone => {
                     let pods = std::mem::take(&mut listed);
                     // What went while the watch was down is told from the old index.
-                    let mut told = changes_of(&pods);
-                    index.change(|all| told.extend(changes_of(&std::mem::replace(all, pods))));
+                    let mut told = pods.changes();
+                    index.change(|all| told.extend(all.replace(pods).changes()));
                     index.synced.send_replace(true);
                     told
                 }
                 Event::Apply(pod) => {
                     let told = execution(&pod.metadata);
-                    index.change(|pods| PodIndex::insert(pods, pod));
+                    index.change(|pods| pods.insert(pod));
                     told.into_iter().collect()
                 }
                 Event::Delete(pod) => {
-                    index.change(|pods| PodIndex::remove(pods, &pod));
-                    execution(&pod.metadata).into_iter().collect::<Vec<_>>()
+                    let told = execution(&pod.metadata);
+                    index.change(|pods| pods.depart(pod));
+                    told.into_iter().collect::<Vec<_>>()
                 }
             };
             for change in told {
@@ -129,19 +165,29 @@ mod tests {
     }
 
     #[test]
-    fn pods_are_found_by_their_job_and_forgotten_when_they_go() {
+    fn pods_are_found_by_their_job_and_their_last_words_stay_for_a_while() {
         let index = PodIndex::default();
         index.change(|pods| {
-            PodIndex::insert(pods, pod("a", "1"));
-            PodIndex::insert(pods, pod("a", "2"));
-            PodIndex::insert(pods, pod("b", "3"));
+            for (job, uid) in [("a", "1"), ("a", "2"), ("b", "3")] {
+                pods.insert(pod(job, uid));
+            }
+            pods.depart(pod("b", "3"));
         });
         assert_eq!(index.of_job("a").len(), 2);
+        assert!(index.of_job("b")[0].gone && !index.of_job("a")[0].gone);
+        // A new list: what it does not have is gone without a word; what was heard before stays.
         index.change(|pods| {
-            PodIndex::remove(pods, &pod("a", "1"));
-            PodIndex::remove(pods, &pod("b", "3"));
+            let mut listed = Pods::default();
+            listed.insert(pod("a", "1"));
+            assert_eq!(pods.replace(listed).changes().len(), 0, "none of them names its Job here");
         });
-        assert_eq!(index.of_job("a").len(), 1);
-        assert_eq!(index.pods.read().unwrap().len(), 1, "an empty entry is not kept");
+        assert_eq!((index.of_job("a").len(), index.of_job("b").len()), (1, 1));
+        index.change(|pods| {
+            for number in 0..DEPARTED {
+                pods.depart(pod("c", &number.to_string()));
+            }
+        });
+        assert_eq!(index.of_job("b").len(), 0);
+        assert_eq!(index.pods.read().unwrap().by_job.len(), 2, "an empty entry is not kept");
     }
 }

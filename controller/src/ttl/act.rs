@@ -6,7 +6,7 @@ use ayatori_crds::Job;
 use jiff::Timestamp;
 use kube::{
     Api, Client, ResourceExt,
-    api::{DeleteParams, Preconditions},
+    api::Preconditions,
     runtime::reflector::{ObjectRef, Store},
 };
 use tokio::sync::broadcast;
@@ -16,6 +16,7 @@ use crate::{
     call::{CallError, bounded, found},
     queue,
     stores::Change,
+    write,
 };
 
 /// Runs the TTL controller until `stop` ends.
@@ -60,8 +61,7 @@ async fn visit(client: &Client, seen: &Job) -> Result<Option<Duration>, CallErro
 async fn delete(jobs: &Api<Job>, live: &Job) -> Result<Option<Duration>, CallError> {
     let preconditions =
         Preconditions { uid: live.metadata.uid.clone(), resource_version: live.metadata.resource_version.clone() };
-    let parameters = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::background() };
-    found(bounded(jobs.delete(&live.name_any(), &parameters)).await)?;
+    write::deletion(jobs, &live.name_any(), preconditions).await?;
     tracing::info!(namespace = live.namespace(), name = live.name_any(), uid = live.uid(), "deleted by its TTL");
     Ok(None)
 }

@@ -6,30 +6,32 @@ use ayatori_crds::{
     Job,
     conditions::reason,
     job_class::ParametersReference,
-    names::{BACKEND_CLEANUP_FINALIZER, GROUP, JOB_UID_LABEL, KUBERNETES_CONTROLLER},
+    names::{GROUP, JOB_UID_LABEL, KUBERNETES_CONTROLLER},
     rules::class_policy::Controller,
 };
 use futures::future::BoxFuture;
+use jiff::Timestamp;
 use k8s_openapi::api::{batch::v1::Job as BatchJob, node::v1::RuntimeClass};
 use kube::{
     Api, Client, Resource,
-    api::{DeleteParams, ListParams, PatchParams, PostParams, Preconditions},
+    api::{ListParams, PostParams},
     core::Request as HttpRequest,
     runtime::reflector::ObjectRef,
 };
-use serde_json::{Value, json};
 
 use super::{
+    limit,
     objects::{NativeJob, NativePod},
     observe::{Sought, observe},
+    refused_pods,
     render::{native_job, native_name},
-    verdict::cut,
+    send::NativeJobs,
+    words::cut,
 };
 use crate::{
     backend::{Backend, Observation, Readiness, Request, Settings},
     call::{CallError, bounded, found},
     job::view::recorded_id,
-    patch,
     stores::Stores,
 };
 
@@ -61,8 +63,8 @@ impl KubernetesBackend {
         Self { client, stores }
     }
 
-    fn native_jobs(&self, job: &Job) -> Api<NativeJob> {
-        Api::namespaced(self.client.clone(), job.metadata.namespace.as_deref().unwrap_or_default())
+    fn native_jobs(&self, job: &Job) -> NativeJobs {
+        NativeJobs::of(&self.client, namespace(job))
     }
 
     fn seen(job: &Job, native: Option<&NativeJob>, pods: &[&NativePod]) -> Observation {
@@ -100,36 +102,36 @@ impl KubernetesBackend {
     }
 
     async fn read_live(&self, job: &Job) -> Result<Observation, CallError> {
-        let native = found(bounded(self.native_jobs(job).get(&native_name(uid(job)))).await)?;
-        let pods: Api<NativePod> =
-            Api::namespaced(self.client.clone(), job.metadata.namespace.as_deref().unwrap_or_default());
+        let native = self.native_jobs(job).read(&native_name(uid(job))).await?;
+        let pods: Api<NativePod> = Api::namespaced(self.client.clone(), namespace(job));
         let selected = ListParams::default().labels(&format!("{JOB_UID_LABEL}={}", uid(job))).limit(POD_LIMIT);
         let pods = if native.is_some() { bounded(pods.list(&selected)).await?.items } else { vec![] };
-        Ok(Self::seen(job, native.as_ref(), &pods.iter().collect::<Vec<_>>()))
+        let known = self.stores.pods.of_job(uid(job));
+        let departed = known.iter().map(AsRef::as_ref).filter(|pod| pod.gone);
+        Ok(Self::seen(job, native.as_ref(), &with_departed(&pods, departed)))
     }
 
     async fn carry_out(&self, job: &Job, request: Request) -> Result<Observation, CallError> {
-        match request {
-            Request::Prepare => self.prepare(job).await,
-            Request::Release { id } => match self.patch(job, patch::release(&id)).await {
+        let (natives, name) = (self.native_jobs(job), native_name(uid(job)));
+        let answered = match request {
+            Request::Prepare => return self.prepare(job).await,
+            Request::Release { id } => match natives.release(&name, &id).await {
                 // A test failed: it was released before, or is another one. What is true is read.
-                Err(CallError::Refused(_)) => self.read_live(job).await,
-                answer => answer,
+                Err(CallError::Refused(_)) => return self.read_live(job).await,
+                answer => answer?,
             },
-            // 0, not 1: on a suspended native Job it makes a release that lands late harmless (spec F1).
-            Request::Stop { id } => {
-                self.patch(job, patch::set_by_uid(&id, "/spec/activeDeadlineSeconds", &json!(0))).await
-            }
-            Request::Delete { id } => self.delete(job, id).await,
-            Request::Unprotect { id } => self.unprotect(job, &id).await,
-        }
+            Request::Limit { id, ends } => return self.limit(job, &id, ends).await,
+            Request::Stop { id } => natives.stop(&name, &id).await?,
+            Request::Delete { id } => natives.delete(&name, id).await?,
+            Request::Unprotect { id } => return self.unprotect(job, &id).await,
+        };
+        Ok(self.with_watched_pods(job, answered.as_ref()))
     }
 
     async fn prepare(&self, job: &Job) -> Result<Observation, CallError> {
         let Some(native) = self.rendered(job) else { return self.read_live(job).await };
-        let namespace = job.metadata.namespace.as_deref().unwrap_or_default();
         let body = serde_json::to_vec(&native).map_err(kube::Error::SerdeError)?;
-        let request = HttpRequest::new(BatchJob::url_path(&(), Some(namespace)))
+        let request = HttpRequest::new(BatchJob::url_path(&(), Some(namespace(job))))
             .create(&PostParams::default(), body)
             .map_err(kube::Error::BuildRequest)?;
         match bounded(self.client.request::<NativeJob>(request)).await {
@@ -153,44 +155,46 @@ impl KubernetesBackend {
         Some(native_job(job, status.effective_resources.as_ref()?, &class.name, &parameters.spec))
     }
 
-    async fn patch(&self, job: &Job, operations: Value) -> Result<Observation, CallError> {
-        let patch = patch::json_patch(operations)?;
-        let call = self.native_jobs(job);
-        let name = native_name(uid(job));
-        let native = bounded(call.patch(&name, &PatchParams::default(), &patch)).await?;
-        Ok(self.with_watched_pods(job, Some(&native)))
-    }
-
-    async fn delete(&self, job: &Job, id: String) -> Result<Observation, CallError> {
-        // Background, said aloud: the default orphans the pods.
-        let parameters = DeleteParams {
-            preconditions: Some(Preconditions { uid: Some(id), resource_version: None }),
-            ..DeleteParams::background()
+    /// How long the limit is follows from when it was released, and it must not undo a stop: it is read right before.
+    async fn limit(&self, job: &Job, id: &str, ends: Timestamp) -> Result<Observation, CallError> {
+        let natives = self.native_jobs(job);
+        let Some(native) = natives.read(&native_name(uid(job))).await? else { return Ok(Observation::Absent) };
+        let answered = match native.spec.active_deadline_seconds {
+            None if native.metadata.uid.as_deref() == Some(id) => {
+                natives.limit(&native.metadata, limit::seconds(&native, ends)).await?
+            }
+            _ => Some(native),
         };
-        let name = native_name(uid(job));
-        // The answer holds the object where its deletion takes its time, a Status where it was gone at once.
-        let native =
-            found(bounded(self.native_jobs(job).delete(&name, &parameters)).await)?.and_then(|answer| answer.left());
-        Ok(self.with_watched_pods(job, native.as_ref()))
+        Ok(self.with_watched_pods(job, answered.as_ref()))
     }
 
     /// The patch names the place of the finalizer, so the object is read right before.
     async fn unprotect(&self, job: &Job, id: &str) -> Result<Observation, CallError> {
-        let Some(native) = found(bounded(self.native_jobs(job).get(&native_name(uid(job)))).await)? else {
-            return Ok(Observation::Absent);
-        };
-        let ours = native.metadata.uid.as_deref() == Some(id);
-        let Some(operations) = patch::remove_finalizer(&native.metadata, BACKEND_CLEANUP_FINALIZER).filter(|_| ours)
-        else {
+        let natives = self.native_jobs(job);
+        let Some(native) = natives.read(&native_name(uid(job))).await? else { return Ok(Observation::Absent) };
+        if native.metadata.uid.as_deref() != Some(id) {
             return Ok(self.with_watched_pods(job, Some(&native)));
-        };
-        found(self.patch(job, operations).await)?;
+        }
+        natives.unprotect(&native.metadata).await?;
         self.read_live(job).await
     }
 }
 
+/// What a list shows, and the last words of pods that went. A pod that went does not come back.
+fn with_departed<'a>(
+    listed: &'a [NativePod],
+    departed: impl Iterator<Item = &'a NativePod> + Clone,
+) -> Vec<&'a NativePod> {
+    let is_here = |pod: &&NativePod| !departed.clone().any(|gone| gone.metadata.uid == pod.metadata.uid);
+    listed.iter().filter(is_here).chain(departed.clone()).collect()
+}
+
 fn uid(job: &Job) -> &str {
     job.metadata.uid.as_deref().unwrap_or_default()
+}
+
+fn namespace(job: &Job) -> &str {
+    job.metadata.namespace.as_deref().unwrap_or_default()
 }
 
 impl Backend for KubernetesBackend {
@@ -225,13 +229,16 @@ impl Backend for KubernetesBackend {
     }
 
     fn observe(&self, job: &Job) -> Observation {
-        let namespace = job.metadata.namespace.as_deref().unwrap_or_default();
-        let native = self.stores.native_jobs.get(&ObjectRef::new(&native_name(uid(job))).within(namespace));
+        let native = self.stores.native_jobs.get(&ObjectRef::new(&native_name(uid(job))).within(namespace(job)));
         self.with_watched_pods(job, native.as_deref())
     }
 
     fn read<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, Result<Observation, CallError>> {
         Box::pin(self.read_live(job))
+    }
+
+    fn explain<'a>(&'a self, job: &'a Job, id: &'a str) -> BoxFuture<'a, Result<String, CallError>> {
+        Box::pin(async move { refused_pods::why(&self.client, namespace(job), &native_name(uid(job)), id).await })
     }
 
     fn send<'a>(&'a self, job: &'a Job, request: Request) -> BoxFuture<'a, Result<Observation, CallError>> {

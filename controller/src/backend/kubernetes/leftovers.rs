@@ -10,19 +10,18 @@ use ayatori_crds::{
 };
 use kube::{
     Api, Client, ResourceExt,
-    api::{DeleteParams, PatchParams, Preconditions},
     runtime::reflector::{ObjectRef, Store},
 };
-use serde_json::{Value, json};
 use tokio::sync::broadcast;
 
 use super::{
     objects::{NativeJob, condition_is_true},
     render::native_name,
+    send::NativeJobs,
 };
 use crate::{
     call::{CallError, bounded, found},
-    patch, queue,
+    queue,
     stores::{Change, Stores},
 };
 
@@ -98,7 +97,7 @@ async fn visit(client: &Client, jobs: &Store<Job>, native: &NativeJob) -> Result
         return Ok(None);
     }
     tracing::info!(namespace, name = native.name_any(), job = job.name, ?step, "sweeping what a Job left behind");
-    carry_out(&Api::namespaced(client.clone(), namespace), native, step).await?;
+    carry_out(&NativeJobs::of(client, namespace), native, step).await?;
     // Each step changes the native Job, and the change brings the next look.
     Ok(None)
 }
@@ -119,31 +118,22 @@ fn is_of(job: Option<&Job>, reference: &ObjectRef<Job>) -> bool {
     job.is_some_and(|job| job.metadata.uid == reference.extra.uid)
 }
 
-async fn carry_out(natives: &Api<NativeJob>, native: &NativeJob, step: Step) -> Result<(), CallError> {
+async fn carry_out(natives: &NativeJobs, native: &NativeJob, step: Step) -> Result<(), CallError> {
     let name = native.name_any();
     let uid = native.metadata.uid.clone().unwrap_or_default();
     match step {
-        Step::Wait => Ok(()),
-        Step::Stop => send(natives, &name, patch::set_by_uid(&uid, "/spec/activeDeadlineSeconds", &json!(0))).await,
-        Step::Unprotect => match patch::remove_finalizer(&native.metadata, BACKEND_CLEANUP_FINALIZER) {
-            Some(operations) => send(natives, &name, operations).await,
-            None => Ok(()),
-        },
-        Step::Delete => {
-            let preconditions = Some(Preconditions { uid: Some(uid), resource_version: None });
-            let parameters = DeleteParams { preconditions, ..DeleteParams::background() };
-            found(bounded(natives.delete(&name, &parameters)).await).map(drop)
-        }
-    }
-}
-
-async fn send(natives: &Api<NativeJob>, name: &str, operations: Value) -> Result<(), CallError> {
-    let patch = patch::json_patch(operations)?;
-    found(bounded(natives.patch(name, &PatchParams::default(), &patch)).await).map(drop)
+        Step::Wait => return Ok(()),
+        Step::Stop => natives.stop(&name, &uid).await?,
+        Step::Unprotect => natives.unprotect(&native.metadata).await?,
+        Step::Delete => natives.delete(&name, uid).await?,
+    };
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
 
     fn native(suspend: bool, deadline: Option<i64>, condition: Option<&str>, metadata: &Value) -> NativeJob {

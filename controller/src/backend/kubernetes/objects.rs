@@ -7,6 +7,8 @@ use k8s_openapi::{
 use kube::Resource;
 use serde::{Deserialize, Serialize};
 
+use super::render::CONTAINER;
+
 /// A native Job.
 #[derive(Resource, Serialize, Deserialize, Clone, Debug, Default)]
 #[resource(inherit = BatchJob)]
@@ -28,7 +30,7 @@ pub struct NativeJobSpec {
     /// Not released yet.
     #[serde(default)]
     pub suspend: bool,
-    /// 0 is our stop (spec F1).
+    /// 0 is our stop (spec F1), another our own limit beside a deadline (spec F2).
     pub active_deadline_seconds: Option<i64>,
 }
 
@@ -39,6 +41,8 @@ pub struct NativeJobStatus {
     /// `Complete`, `Failed`, …
     #[serde(default)]
     pub conditions: Vec<NativeCondition>,
+    /// When its controller first saw it released: its limit counts from then.
+    pub start_time: Option<Time>,
     /// Pods that are terminating and not over.
     #[serde(default)]
     pub terminating: Option<i32>,
@@ -57,6 +61,8 @@ pub struct NativeCondition {
     pub reason: Option<String>,
     /// Details.
     pub message: Option<String>,
+    /// Since when its status is this.
+    pub last_transition_time: Option<Time>,
 }
 
 /// A pod of a native Job.
@@ -65,9 +71,44 @@ pub struct NativeCondition {
 pub struct NativePod {
     /// Name, owners, labels.
     pub metadata: ObjectMeta,
+    /// Where it is.
+    #[serde(default)]
+    pub spec: NativePodSpec,
     /// What the kubelet says.
     #[serde(default)]
     pub status: NativePodStatus,
+    /// The API server said that it is gone; this is how it was at last.
+    #[serde(skip)]
+    pub gone: bool,
+}
+
+/// The part of a pod's spec that we read.
+#[derive(Serialize, Deserialize, Clone, Debug, Default)]
+#[serde(rename_all = "camelCase")]
+pub struct NativePodSpec {
+    /// The node that it is bound to.
+    pub node_name: Option<String>,
+}
+
+impl NativePod {
+    /// The task's own container; others may be injected.
+    #[must_use]
+    pub fn task(&self) -> Option<&ContainerStatus> {
+        self.status.container_statuses.iter().find(|container| container.name == CONTAINER)
+    }
+
+    /// No node ever had it, and none ever will: what is being deleted is not bound any more.
+    #[must_use]
+    pub fn never_ran(&self) -> bool {
+        let over = self.gone || self.metadata.deletion_timestamp.is_some() || self.has_failed();
+        over && self.spec.node_name.as_deref().unwrap_or_default().is_empty()
+    }
+
+    /// Its phase, which is never a verdict by itself.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.status.phase.as_deref() == Some("Failed")
+    }
 }
 
 /// The part of a pod's status that we read.

@@ -7,9 +7,9 @@ use ayatori_crds::{
 use jiff::Timestamp;
 
 use super::{
-    objects::{ContainerStatus, NativeJob, NativePod, condition_is_true},
-    render::CONTAINER,
-    verdict, waiting,
+    limit,
+    objects::{NativeJob, NativePod, condition_is_true},
+    silence, verdict, waiting,
 };
 use crate::backend::{End, Execution, Observation, Phase};
 
@@ -37,13 +37,19 @@ pub(super) fn observe(sought: Sought<'_>, native: Option<&NativeJob>, pods: &[&N
     }
     let mut pods: Vec<&NativePod> = pods.iter().copied().filter(|pod| is_owned_by(pod, uid)).collect();
     pods.sort_by(|a, b| a.metadata.creation_timestamp.cmp(&b.metadata.creation_timestamp));
+    // The oldest that may have run is the execution; that there is another is a fault to be told (spec E2).
+    let pod = pods.iter().copied().find(|pod| !pod.never_ran());
     let finalizers = native.metadata.finalizers.as_deref().unwrap_or_default();
     Observation::Present(Execution {
         id: uid.to_owned(),
-        phase: phase(sought, native, pods.first().copied()),
+        phase: phase(sought, native, pod, pods.first().copied()),
         stop_requested: native.spec.active_deadline_seconds == Some(0),
         deletion_requested: native.metadata.deletion_timestamp.is_some(),
         protected: finalizers.iter().any(|finalizer| finalizer == BACKEND_CLEANUP_FINALIZER),
+        silence: pod.and_then(silence::of),
+        limited: native.spec.active_deadline_seconds.is_some(),
+        limit_reached: limit::reached(native),
+        copies: pods.len(),
     })
 }
 
@@ -58,32 +64,34 @@ fn is_owned_by(pod: &NativePod, native_uid: &str) -> bool {
     pod.metadata.owner_references.iter().flatten().any(|owner| owner.uid == native_uid)
 }
 
-fn phase(sought: Sought<'_>, native: &NativeJob, pod: Option<&NativePod>) -> Phase {
+/// `pod` may have run; `any` is one that may have or not.
+fn phase(sought: Sought<'_>, native: &NativeJob, pod: Option<&NativePod>, any: Option<&NativePod>) -> Phase {
     let conditions = &native.status.conditions;
-    let failed = condition_is_true(conditions, "Failed");
-    let container = pod.and_then(task_container);
     if let Some(phase) = pod.and_then(|pod| of_pod(sought, pod)) {
         return phase;
     }
     // Below here no container says how it ended. Neither a pod phase nor the native Job's word is a verdict.
-    let may_run = container.is_some_and(|container| container.state.running.is_some());
+    let pod = pod.filter(|pod| !pod.gone);
+    let may_run = pod.and_then(NativePod::task).is_some_and(|container| container.state.running.is_some());
     if condition_is_true(conditions, "Complete").is_some() {
         return Phase::Ended(counted_success());
     }
-    if let Some(condition) = failed {
+    if let Some(condition) = condition_is_true(conditions, "Failed") {
         let word = condition.reason.as_deref().unwrap_or("no reason");
         let why = format!("the native Job failed ({word}), but no container says how the task ended");
         return match native.status.terminating.unwrap_or_default() {
+            0 if any.is_some_and(NativePod::never_ran) && !sought.started => Phase::Ended(verdict::never_bound()),
             0 if word == "DeadlineExceeded" && !may_run => Phase::Stopped,
             0 if !may_run => Phase::Lost { why },
             _ => Phase::Unknown { why },
         };
     }
+    let started = sought.started || any.is_some_and(|pod| pod.gone && !pod.never_ran());
     match pod {
-        Some(pod) if pod.status.phase.as_deref() == Some("Failed") => {
+        Some(pod) if pod.has_failed() => {
             Phase::Unknown { why: "its pod failed, but nothing says how its container ended".into() }
         }
-        Some(pod) => Phase::Waiting { why: waiting::why(pod) },
+        Some(pod) => waiting::phase(pod),
         None if native.spec.suspend && !was_released(native) => Phase::Prepared,
         // Suspending a native Job deletes its pod and counts nothing. It is not ours to let it run a second time (I1).
         None if native.spec.suspend && native.spec.active_deadline_seconds == Some(0) => {
@@ -92,10 +100,8 @@ fn phase(sought: Sought<'_>, native: &NativeJob, pod: Option<&NativePod>) -> Pha
         None if native.spec.suspend => {
             Phase::Unknown { why: "its native Job was suspended by somebody else after its release".into() }
         }
-        None if sought.started => {
-            Phase::Unknown { why: "its pod is gone; it cannot be proven how the task ended".into() }
-        }
-        None => Phase::Waiting { why: waiting::NOTHING_KNOWN.into() },
+        None if started => Phase::Unknown { why: "its pod is gone; it cannot be proven how the task ended".into() },
+        None => Phase::Released,
     }
 }
 
@@ -104,19 +110,15 @@ fn was_released(native: &NativeJob) -> bool {
     native.metadata.annotations.as_ref().and_then(|all| all.get(RELEASED_ANNOTATION)).is_none_or(|mark| mark != "false")
 }
 
-fn task_container(pod: &NativePod) -> Option<&ContainerStatus> {
-    pod.status.container_statuses.iter().find(|container| container.name == CONTAINER)
-}
-
 /// What the task's own container shows; None while it shows nothing.
 fn of_pod(sought: Sought<'_>, pod: &NativePod) -> Option<Phase> {
-    let Some(container) = task_container(pod) else {
+    let Some(container) = pod.task() else {
         return verdict::of_refused_pod(pod, sought.started).map(Phase::Ended);
     };
     if let Some(terminated) = &container.state.terminated {
         return Some(Phase::Ended(verdict::of_container(pod, container, terminated)));
     }
-    if pod.status.phase.as_deref() == Some("Failed") {
+    if pod.has_failed() || pod.gone {
         return None;
     }
     let started_at = container.state.running.as_ref()?.started_at.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0);

@@ -4,11 +4,11 @@ use ayatori_crds::conditions::reason;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::objects::{ContainerStatus, NativePod, Terminated, condition_is_true};
+use super::{
+    objects::{ContainerStatus, NativePod, Terminated, condition_is_true},
+    words::cut,
+};
 use crate::backend::End;
-
-/// Longest message of a kubelet or runtime that we repeat, in characters.
-const REPEATED_MESSAGE_LIMIT: usize = 256;
 
 /// The end that a terminated task container shows.
 pub(super) fn of_container(pod: &NativePod, container: &ContainerStatus, terminated: &Terminated) -> End {
@@ -30,7 +30,8 @@ pub(super) fn of_container(pod: &NativePod, container: &ContainerStatus, termina
             end(false, reason::START_FAILED, cut(message), None, None)
         }
         "ContainerStatusUnknown" if container.container_id.as_deref().unwrap_or_default().is_empty() => {
-            end(false, reason::REJECTED, "its container was never made".into(), None, None)
+            // Whatever times it carries are made up: after our stop it is never an end of its own.
+            End { finished_at: None, ..end(false, reason::REJECTED, "its container was never made".into(), None, None) }
         }
         "ContainerStatusUnknown" | "Unknown" => {
             let message = "the task is over, but the node lost its exit code; its result cannot be known";
@@ -69,7 +70,7 @@ fn disruption(pod: &NativePod) -> Option<(&'static str, &'static str)> {
 /// A pod that failed by the kubelet's own word and shows no container: nothing ran, or, where the task was `started`
 /// before (a node that rebooted refuses what it ran), its code is lost.
 pub(super) fn of_refused_pod(pod: &NativePod, started: bool) -> Option<End> {
-    let refused = pod.status.phase.as_deref() == Some("Failed") && pod.status.container_statuses.is_empty();
+    let refused = pod.has_failed() && pod.status.container_statuses.is_empty();
     // `NodeLost` is the control plane's word on a kubelet that says nothing.
     let word = pod.status.reason.as_deref().filter(|word| refused && !word.is_empty() && *word != "NodeLost")?;
     let detail = pod.status.message.as_deref().unwrap_or_default();
@@ -83,15 +84,21 @@ pub(super) fn of_refused_pod(pod: &NativePod, started: bool) -> Option<End> {
     })
 }
 
+/// The end of an execution whose pod went before any node had it: nothing ran.
+pub(super) fn never_bound() -> End {
+    End {
+        success: false,
+        reason: reason::REJECTED,
+        message: "its pod was deleted before any node had it; nothing ran".into(),
+        exit_code: None,
+        started_at: None,
+        finished_at: None,
+    }
+}
+
 /// A time that means something: runtimes say 1970 for "never".
 fn real(time: Option<&Time>) -> Option<Timestamp> {
     time.map(|time| time.0).filter(|time| time.as_second() > 0)
-}
-
-/// A foreign text on one line, as long as we repeat one.
-pub(super) fn cut(text: &str) -> String {
-    let clean = text.chars().map(|c| if c.is_control() { ' ' } else { c });
-    clean.take(REPEATED_MESSAGE_LIMIT).collect()
 }
 
 #[cfg(test)]

@@ -1,16 +1,23 @@
-//! Why a released task has not started yet, in words for people (spec E5): a message, never a verdict.
+//! Why a released task has not started yet, in words for people (spec E5), and by what failure
+//! of the kubelet (spec E1). Neither is a verdict.
 
 use std::collections::BTreeSet;
 
-use super::{objects::NativePod, render::CONTAINER, verdict::cut};
+use super::{objects::NativePod, start_failure, words::cut};
+use crate::backend::Phase;
 
 /// What a Job says that nothing speaks of yet.
 pub(super) const NOTHING_KNOWN: &str = "waiting for the task to start";
 
+/// A released execution whose pod has not started the task.
+pub(super) fn phase(pod: &NativePod) -> Phase {
+    let waiting = pod.task().and_then(|container| container.state.waiting.as_ref());
+    Phase::Waiting { why: why(pod), failure: waiting.and_then(start_failure::of) }
+}
+
 /// What the scheduler or the kubelet says of the pod.
-pub(super) fn why(pod: &NativePod) -> String {
-    let container = pod.status.container_statuses.iter().find(|container| container.name == CONTAINER);
-    if let Some(waiting) = container.and_then(|container| container.state.waiting.as_ref()) {
+fn why(pod: &NativePod) -> String {
+    if let Some(waiting) = pod.task().and_then(|container| container.state.waiting.as_ref()) {
         let reason = waiting.reason.as_deref().unwrap_or_default();
         return match reason {
             "" | "ContainerCreating" | "PodInitializing" => NOTHING_KNOWN.to_owned(),

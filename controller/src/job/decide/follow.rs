@@ -1,19 +1,19 @@
 //! An execution that is recorded: it is released once, and then what the backend shows is reported.
 
 use ayatori_crds::conditions::reason;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
-use super::{Step, lacks_a_code, says_unknown, stop, write};
+use super::{Step, lacks_a_code, says_unknown, silence, sooner, stall, stop, write};
 use crate::{
     backend::{Execution, Observation, Phase, Request},
     job::{status::Draft, view::View},
 };
 
 pub(super) fn follow(view: &View<'_>, id: &str, now: Timestamp) -> Step {
-    let draft = Draft::of(view.job, now);
+    let draft = Draft::of(view.job, now).copies(&view.observation);
     let unknown = |why: &str| {
-        write(view, Draft::of(view.job, now).undecided(reason::RESULT_UNKNOWN, why))
-            .unwrap_or_else(|| deadline(view, now))
+        let draft = Draft::of(view.job, now).copies(&view.observation);
+        write(view, draft.undecided(reason::RESULT_UNKNOWN, why)).unwrap_or_else(|| deadline(view, now))
     };
     let execution = match &view.observation {
         Observation::Present(execution) if execution.id == id => execution,
@@ -27,21 +27,32 @@ pub(super) fn follow(view: &View<'_>, id: &str, now: Timestamp) -> Step {
     if let Some(why) = never_starts(execution) {
         return if view.observation_is_live { unknown(why) } else { Step::ReadExecution };
     }
+    if let Some(silent) = silence::of(view, execution, now) {
+        return not_heard_of(view, execution, &silent, now);
+    }
+    let heard_until = silence::begins(execution, now);
     let started = view.job.status.as_ref().is_some_and(|status| status.start_time.is_some());
     match &execution.phase {
         // Only this starts anything. Right before it the Job is read live: cancelled or deleted means no start (D6).
         Phase::Prepared if view.job_is_live => Step::Backend(Request::Release { id: id.to_owned() }),
         Phase::Prepared => Step::ReadJob,
         // What was seen to run does not wait again; there is nothing new to say.
-        Phase::Waiting { .. } if started => deadline(view, now),
-        Phase::Waiting { why } => write(view, draft.undecided(reason::SCHEDULING, why)).unwrap_or(Step::Wait),
+        Phase::Released | Phase::Waiting { .. } if started => deadline(view, now),
+        Phase::Released => stall::ask(view, id, now),
+        Phase::Waiting { why, failure: Some(failure) } => stall::wait(view, *failure, why, now),
+        Phase::Waiting { why, failure: None } => {
+            write(view, draft.undecided(reason::SCHEDULING, why)).unwrap_or(Step::Wait)
+        }
         Phase::Running { started_at } => {
             let running = draft.started(*started_at).undecided(reason::RUNNING, "the task runs");
-            write(view, running).unwrap_or_else(|| deadline(view, now))
+            write(view, running).unwrap_or_else(|| sooner(deadline(view, now), heard_until))
         }
-        Phase::Ended(end) => write(view, stop::conclude(view, draft, end)).unwrap_or(Step::Wait),
-        Phase::Stopped if view.job.spec.active_deadline_seconds.is_some() => {
-            // The backend's own limit is set for nothing else than our deadline (spec section 6).
+        Phase::Ended(end) => {
+            // Its own limit is set for nothing else than our deadline, which was over before.
+            let limit = limit_reached(view, execution).map(|at| (at, reason::DEADLINE_EXCEEDED, stop::OVER_DEADLINE));
+            write(view, stop::judge(draft, end, limit)).unwrap_or(Step::Wait)
+        }
+        Phase::Stopped if limit_reached(view, execution).is_some() => {
             write(view, draft.over(false, reason::DEADLINE_EXCEEDED, stop::OVER_DEADLINE, None)).unwrap_or(Step::Wait)
         }
         Phase::Stopped => unknown("somebody else stopped its execution; it cannot be proven how it ended"),
@@ -49,9 +60,22 @@ pub(super) fn follow(view: &View<'_>, id: &str, now: Timestamp) -> Step {
     }
 }
 
+/// An execution that may go on where nothing is heard of it.
+fn not_heard_of(view: &View<'_>, execution: &Execution, silent: &silence::Silent<'_>, now: Timestamp) -> Step {
+    if silent.too_long && !view.observation_is_live {
+        return Step::ReadExecution;
+    }
+    let draft = Draft::of(view.job, now).copies(&view.observation);
+    let draft = match &execution.phase {
+        Phase::Running { started_at } => draft.started(*started_at),
+        _ => draft,
+    };
+    write(view, silent.told(draft, &execution.phase)).unwrap_or_else(|| sooner(deadline(view, now), silent.until()))
+}
+
 /// A store that lags would take back what a live look or another controller has said, and both would write in turn.
 fn contradicts_the_status(view: &View<'_>, phase: &Phase) -> bool {
-    says_unknown(view.job) && matches!(phase, Phase::Waiting { .. } | Phase::Running { .. })
+    says_unknown(view.job) && matches!(phase, Phase::Released | Phase::Waiting { .. } | Phase::Running { .. })
 }
 
 /// An execution that somebody else keeps from ever running.
@@ -60,21 +84,43 @@ fn never_starts(execution: &Execution) -> Option<&'static str> {
         Phase::Prepared if execution.stop_requested => {
             Some("its execution was stopped by somebody else before it was released")
         }
-        Phase::Prepared | Phase::Waiting { .. } if execution.deletion_requested => {
+        Phase::Prepared | Phase::Released | Phase::Waiting { .. } if execution.deletion_requested => {
             Some("its execution is being deleted by somebody else and cannot start any more")
         }
         _ => None,
     }
 }
 
-/// The deadline counts from the start only (spec F2), and also while nothing can be said of the execution.
+/// When the time of the execution ends: the deadline counts from the start only (spec F2).
+fn end_of_time(view: &View<'_>) -> Option<Timestamp> {
+    let start = view.job.status.as_ref()?.start_time.as_ref()?;
+    let at = start.0.as_second().saturating_add(view.job.spec.active_deadline_seconds?);
+    Timestamp::from_second(at).ok()
+}
+
+/// When the backend's own limit ended it. An earlier one is not ours: it can only fire after the deadline.
+fn limit_reached(view: &View<'_>, execution: &Execution) -> Option<Timestamp> {
+    let end = end_of_time(view)?;
+    execution.limit_reached.filter(|at| *at >= end)
+}
+
+/// Longest time that is worth a limit of the backend's own: 68 years, more than some can count.
+const LONGEST_LIMIT: SignedDuration = SignedDuration::from_secs(i32::MAX as i64);
+
+/// The deadline holds also while nothing can be said of the execution, and, by a limit of the backend's own, while
+/// nobody looks.
 fn deadline(view: &View<'_>, now: Timestamp) -> Step {
-    let start = view.job.status.as_ref().and_then(|status| status.start_time.as_ref());
-    let (Some(seconds), Some(start)) = (view.job.spec.active_deadline_seconds, start) else { return Step::Wait };
-    let at = start.0.as_second().saturating_add(seconds);
+    let Some(at) = end_of_time(view) else { return Step::Wait };
     // Without an execution there is nothing to stop: its disappearance says nothing of how it ended (E4).
-    if now.as_second() >= at && matches!(view.observation, Observation::Present(_)) {
-        return stop::stop(view, reason::DEADLINE_EXCEEDED, now);
+    let Observation::Present(execution) = &view.observation else {
+        return if at > now { Step::WaitUntil(at) } else { Step::Wait };
+    };
+    if at <= now {
+        return stop::stop(view, reason::DEADLINE_EXCEEDED, stop::OVER_DEADLINE, now);
     }
-    Timestamp::from_second(at).ok().filter(|at| *at > now).map_or(Step::Wait, Step::WaitUntil)
+    let runs = matches!(execution.phase, Phase::Running { .. });
+    if runs && !execution.limited && at.duration_since(now) < LONGEST_LIMIT {
+        return Step::Backend(Request::Limit { id: execution.id.clone(), ends: at });
+    }
+    Step::WaitUntil(at)
 }

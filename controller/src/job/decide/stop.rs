@@ -6,11 +6,14 @@ use ayatori_crds::{
 };
 use jiff::Timestamp;
 
-use super::{Step, lacks_a_code, write};
+use super::{Step, lacks_a_code, says_unknown, silence, sooner, write};
 use crate::{
     backend::{End, Observation, Phase, Request},
     job::{status::Draft, view::View},
 };
+
+/// The message of a Job that its owner does not want any more.
+pub(super) const CANCELLED: &str = "cancelled";
 
 /// The message of a Job that ran too long.
 pub(super) const OVER_DEADLINE: &str = "it ran longer than activeDeadlineSeconds";
@@ -21,12 +24,9 @@ pub(super) fn cause(job: &Job) -> Option<(&str, &str)> {
     Some((stopping.reason.as_str(), stopping.message.as_str()))
 }
 
-pub(super) fn stop(view: &View<'_>, why: &'static str, now: Timestamp) -> Step {
-    let message = match why {
-        reason::DEADLINE_EXCEEDED => OVER_DEADLINE,
-        _ => "cancelled",
-    };
-    let mut draft = Draft::of(view.job, now);
+/// Carries a stop through: the one that was begun, else this one.
+pub(super) fn stop(view: &View<'_>, why: &'static str, message: &str, now: Timestamp) -> Step {
+    let mut draft = Draft::of(view.job, now).copies(&view.observation);
     let execution = match &view.observation {
         Observation::Present(execution) if view.recorded_id().is_none_or(|id| id == execution.id) => execution,
         _ if !view.observation_is_live => return Step::ReadExecution,
@@ -56,9 +56,25 @@ pub(super) fn stop(view: &View<'_>, why: &'static str, now: Timestamp) -> Step {
         Phase::Running { started_at } => draft = draft.started(*started_at),
         _ => {}
     }
+    let silent = silence::of(view, execution, now);
+    let again = says_unknown(view.job)
+        && matches!(execution.phase, Phase::Released | Phase::Waiting { .. } | Phase::Running { .. });
+    if (again || silent.as_ref().is_some_and(|silent| silent.too_long)) && !view.observation_is_live {
+        return Step::ReadExecution;
+    }
+    draft = match &silent {
+        Some(silent) => silent.told(draft, &execution.phase),
+        None if again => {
+            draft.undecided(silence::going_on(&execution.phase), "it is heard of again, and is being stopped")
+        }
+        None => draft,
+    };
     match write(view, draft.stopping(why, message)) {
         Some(step) => step,
-        None if execution.stop_requested => Step::Wait,
+        None if execution.stop_requested => {
+            let look = silent.map_or_else(|| silence::begins(execution, now), |silent| silent.until());
+            sooner(Step::Wait, look)
+        }
         None if !view.observation_is_live => Step::ReadExecution,
         None => Step::Backend(Request::Stop { id: execution.id.clone() }),
     }
@@ -81,13 +97,19 @@ fn nothing_there(view: &View<'_>, draft: Draft, why: &str, message: &str) -> Dra
     draft.undecided(reason::RESULT_UNKNOWN, "its execution is gone from the backend; it cannot be proven how it ended")
 }
 
-/// The verdict: an end that came before our stop is judged by the evidence; any later one is the recorded cause, with
-/// the exit code that was seen. Times are whole seconds: within the same one, code 0 is success (spec section 6).
+/// The verdict on an end, beside the stop that was recorded.
 pub(super) fn conclude(view: &View<'_>, draft: Draft, end: &End) -> Draft {
-    let Some(stop) = conditions::find(view.job.conditions(), STOPPING) else { return draft.ended(end) };
-    let stopped_at = stop.last_transition_time.0.as_second();
+    let stop = conditions::find(view.job.conditions(), STOPPING);
+    judge(draft, end, stop.map(|stop| (stop.last_transition_time.0, stop.reason.as_str(), stop.message.as_str())))
+}
+
+/// The verdict: an end that came before a stop (when, why, in words) is judged by the evidence; any later one is the
+/// cause of the stop, with the exit code that was seen. Times are whole seconds: within the same one, code 0 is success
+/// (spec section 6).
+pub(super) fn judge(draft: Draft, end: &End, stop: Option<(Timestamp, &str, &str)>) -> Draft {
+    let Some((stopped_at, cause, message)) = stop else { return draft.ended(end) };
     let by_itself = end.finished_at.is_some_and(|finished| {
-        let finished = finished.as_second();
+        let (finished, stopped_at) = (finished.as_second(), stopped_at.as_second());
         finished < stopped_at || (finished == stopped_at && end.success)
     });
     if by_itself {
@@ -97,5 +119,5 @@ pub(super) fn conclude(view: &View<'_>, draft: Draft, end: &End) -> Draft {
         Some(started_at) => draft.started(started_at),
         None => draft,
     };
-    draft.over(false, &stop.reason, &stop.message, end.exit_code)
+    draft.over(false, cause, message, end.exit_code)
 }

@@ -4,9 +4,14 @@ use ayatori_crds::{ConditionStatus, JobClass};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::backend::{End, Execution, Settings};
+use crate::{
+    backend::{End, Execution, Settings},
+    job::patience::Patience,
+};
 
 mod ending;
+mod rulings;
+mod stalling;
 
 const NOW: &str = "2026-01-01T00:10:00Z";
 const EARLIER: &str = "2026-01-01T00:00:00Z";
@@ -69,7 +74,17 @@ fn class(accepted: bool, ready: bool) -> JobClass {
 }
 
 fn execution(phase: Phase) -> Execution {
-    Execution { id: "native".into(), phase, stop_requested: false, deletion_requested: false, protected: true }
+    Execution {
+        id: "native".into(),
+        phase,
+        stop_requested: false,
+        deletion_requested: false,
+        protected: true,
+        silence: None,
+        limited: true,
+        limit_reached: None,
+        copies: 1,
+    }
 }
 
 fn ended(success: bool, exit_code: i32, finished_at: &str) -> Phase {
@@ -90,12 +105,16 @@ fn next(job: &Job, observation: Observation, live: bool) -> Step {
 }
 
 fn next_with(job: &Job, class: ClassView<'_>, settings: Settings, observation: Observation, live: bool) -> Step {
-    let labels = BTreeMap::new();
-    let view = View {
+    decide(&view(job, class, settings, observation, live), time(NOW))
+}
+
+fn view<'a>(job: &'a Job, class: ClassView<'a>, settings: Settings, observation: Observation, live: bool) -> View<'a> {
+    static NO_LABELS: BTreeMap<String, String> = BTreeMap::new();
+    View {
         job,
         job_is_live: live,
         class,
-        namespace_labels: Some(&labels),
+        namespace_labels: Some(&NO_LABELS),
         namespace_is_live: live,
         settings,
         controller_name: "k",
@@ -103,8 +122,11 @@ fn next_with(job: &Job, class: ClassView<'_>, settings: Settings, observation: O
         reference_type: "Job",
         observation,
         observation_is_live: live,
-    };
-    decide(&view, time(NOW))
+        references: None,
+        explanation: None,
+        backend_fails: false,
+        patience: Patience::default(),
+    }
 }
 
 /// The condition that a status write says, as `Type=Status/Reason`.
@@ -282,7 +304,7 @@ fn an_acceptance_that_rests_on_labels_reads_them_live() {
 fn what_somebody_else_keeps_from_starting_is_unknown_and_not_waited_for() {
     for execution in [
         Execution { deletion_requested: true, ..execution(Phase::Prepared) },
-        Execution { deletion_requested: true, ..execution(Phase::Waiting { why: String::new() }) },
+        Execution { deletion_requested: true, ..execution(Phase::Waiting { why: String::new(), failure: None }) },
         Execution { stop_requested: true, ..execution(Phase::Prepared) },
     ] {
         let step = next(&job("scheduled", json!({})), Observation::Present(execution), true);
@@ -294,7 +316,7 @@ fn what_somebody_else_keeps_from_starting_is_unknown_and_not_waited_for() {
 
 #[test]
 fn a_store_that_lags_takes_nothing_back() {
-    let waiting = Observation::Present(execution(Phase::Waiting { why: "x".into() }));
+    let waiting = Observation::Present(execution(Phase::Waiting { why: "x".into(), failure: None }));
     assert_eq!(next(&job("running", json!({})), waiting.clone(), false), Step::Wait);
     let mut unknown = job("scheduled", json!({}));
     unknown.status = Some(written(next(&unknown, Observation::Absent, true)));

@@ -1,9 +1,10 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::backend::kubernetes::objects::NativePodSpec;
 
 fn waiting() -> Phase {
-    Phase::Waiting { why: waiting::NOTHING_KNOWN.into() }
+    Phase::Waiting { why: waiting::NOTHING_KNOWN.into(), failure: None }
 }
 
 const SOUGHT: Sought<'static> = Sought { job_uid: "job-uid", recorded: Some("native-uid"), started: false };
@@ -19,7 +20,13 @@ fn native(suspend: bool, deadline: Option<i64>, status: Value) -> NativeJob {
 
 fn pod(status: Value) -> NativePod {
     let owner = json!([{"apiVersion": "batch/v1", "kind": "Job", "name": "n", "uid": "native-uid"}]);
-    serde_json::from_value(json!({"metadata": {"ownerReferences": owner}, "status": status})).unwrap()
+    let spec = json!({"nodeName": "n1"});
+    serde_json::from_value(json!({"metadata": {"ownerReferences": owner}, "spec": spec, "status": status})).unwrap()
+}
+
+/// A pod that no node has.
+fn unbound(status: Value) -> NativePod {
+    NativePod { spec: NativePodSpec::default(), ..pod(status) }
 }
 
 fn container(state: Value) -> Value {
@@ -55,7 +62,7 @@ fn what_stands_under_the_name_is_ours_only_by_its_marks_or_by_the_recorded_uid()
 #[test]
 fn a_suspended_native_job_is_prepared_and_a_released_one_waits() {
     assert_eq!(phase_of(SOUGHT, &native(true, None, json!({})), &[]), Phase::Prepared);
-    assert_eq!(phase_of(SOUGHT, &native(false, None, json!({})), &[]), waiting());
+    assert_eq!(phase_of(SOUGHT, &native(false, None, json!({})), &[]), Phase::Released);
     let pending = pod(json!({"phase": "Pending"}));
     assert_eq!(phase_of(SOUGHT, &native(false, None, json!({})), &[&pending]), waiting());
 }
@@ -77,7 +84,7 @@ fn only_the_container_named_task_is_asked() {
 fn a_pod_of_another_native_job_is_not_looked_at() {
     let mut stray = pod(container(json!({"terminated": {"exitCode": 0}})));
     stray.metadata.owner_references.as_mut().unwrap()[0].uid = "another".into();
-    assert_eq!(phase_of(SOUGHT, &native(false, None, json!({})), &[&stray]), waiting());
+    assert_eq!(phase_of(SOUGHT, &native(false, None, json!({})), &[&stray]), Phase::Released);
 }
 
 #[test]
@@ -87,8 +94,8 @@ fn failed_without_a_terminated_container_is_no_verdict() {
     lost["phase"] = json!("Failed");
     assert!(matches!(phase_of(SOUGHT, &gave_up, &[&pod(lost)]), Phase::Unknown { .. }), "it may still run");
     assert!(matches!(phase_of(SOUGHT, &gave_up, &[]), Phase::Lost { .. }), "nothing runs any more");
-    let never_scheduled = pod(json!({"phase": "Failed"}));
-    assert!(matches!(phase_of(SOUGHT, &gave_up, &[&never_scheduled]), Phase::Lost { .. }));
+    let collected = pod(json!({"phase": "Failed"}));
+    assert!(matches!(phase_of(SOUGHT, &gave_up, &[&collected]), Phase::Lost { .. }));
     let started = Sought { started: true, ..SOUGHT };
     assert!(matches!(phase_of(started, &native(false, None, json!({})), &[]), Phase::Unknown { .. }));
 }
@@ -117,4 +124,44 @@ fn a_success_that_was_counted_before_it_was_seen_has_no_code() {
     let complete = json!({"conditions": [{"type": "Complete", "status": "True"}]});
     let Phase::Ended(end) = phase_of(SOUGHT, &native(false, None, complete), &[]) else { panic!("it is over") };
     assert_eq!((end.success, end.exit_code), (true, None));
+}
+
+#[test]
+fn a_pod_that_goes_before_any_node_had_it_was_rejected_once_no_other_can_come() {
+    let gave_up = native(false, None, failed("BackoffLimitExceeded", 0));
+    let rejected = |pod: &NativePod| match phase_of(SOUGHT, &gave_up, &[pod]) {
+        Phase::Ended(end) => (end.reason, end.started_at) == (reason::REJECTED, None),
+        _ => false,
+    };
+    let gone = |pod: NativePod| NativePod { gone: true, ..pod };
+    assert!(rejected(&gone(unbound(json!({"phase": "Pending"})))));
+    assert!(rejected(&unbound(json!({"phase": "Failed"}))), "swept before it was bound");
+    assert!(!rejected(&gone(pod(json!({"phase": "Pending"})))), "a node may have begun it");
+    assert!(!rejected(&unbound(json!({"phase": "Pending"}))), "it is still there");
+    let goes_on = native(false, None, json!({}));
+    let departed = gone(unbound(json!({"phase": "Pending"})));
+    assert_eq!(phase_of(SOUGHT, &goes_on, &[&departed]), Phase::Released, "another may come");
+}
+
+#[test]
+fn the_last_words_of_a_pod_that_is_gone_are_evidence_and_its_running_state_is_none() {
+    let goes_on = native(false, None, json!({}));
+    let ended = NativePod { gone: true, ..pod(container(json!({"terminated": {"exitCode": 9}}))) };
+    let Phase::Ended(end) = phase_of(SOUGHT, &goes_on, &[&ended]) else { panic!("it said how it ended") };
+    assert_eq!(end.exit_code, Some(9));
+    let running = container(json!({"running": {"startedAt": "2026-01-01T00:00:00Z"}}));
+    let forced = NativePod { gone: true, ..pod(running) };
+    assert!(matches!(phase_of(SOUGHT, &goes_on, &[&forced]), Phase::Unknown { .. }));
+}
+
+#[test]
+fn every_pod_that_was_ever_seen_is_counted() {
+    let mut second = pod(json!({"phase": "Pending"}));
+    second.metadata.uid = Some("2".into());
+    let first = NativePod { gone: true, ..pod(json!({"phase": "Pending"})) };
+    let Observation::Present(execution) = observe(SOUGHT, Some(&native(false, None, json!({}))), &[&first, &second])
+    else {
+        panic!("it is there")
+    };
+    assert_eq!(execution.copies, 2);
 }

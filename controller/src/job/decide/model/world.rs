@@ -10,6 +10,7 @@ use crate::{
     backend::{End, Execution, Observation, Phase, Request, Settings},
     job::{
         decide::{Step, decide},
+        patience::Patience,
         view::{ClassView, View, recorded_id},
     },
 };
@@ -142,6 +143,10 @@ impl World {
             reference_type: "Job",
             observation: self.observe(job, seen.native_version),
             observation_is_live: seen.live_native,
+            references: None,
+            explanation: None,
+            backend_fails: false,
+            patience: Patience::default(),
         };
         Some(decide(&view, self.now()))
     }
@@ -174,7 +179,7 @@ impl World {
             Pod::None if native.suspended => Phase::Unknown { why: String::new() },
             Pod::None if native.stop => Phase::Stopped,
             Pod::None if native.ran => Phase::Unknown { why: String::new() },
-            Pod::None => Phase::Waiting { why: String::new() },
+            Pod::None => Phase::Waiting { why: String::new(), failure: None },
         };
         Observation::Present(Execution {
             id,
@@ -182,6 +187,10 @@ impl World {
             stop_requested: native.stop,
             deletion_requested: native.deleting,
             protected: native.protected,
+            silence: None,
+            limited: native.stop,
+            limit_reached: None,
+            copies: 1,
         })
     }
 

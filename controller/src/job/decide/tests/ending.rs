@@ -70,6 +70,49 @@ fn the_deadline_counts_from_the_start_and_stops_the_task() {
     assert_eq!(conditions::find(&status.conditions, "Stopping").unwrap().reason, "DeadlineExceeded");
 }
 
+/// A Job that has run for ten minutes, with that deadline.
+fn with_deadline(seconds: i64) -> Job {
+    let job = job("running", json!({"spec": {"activeDeadlineSeconds": seconds}}));
+    let running = Observation::Present(execution(Phase::Running { started_at: time(EARLIER) }));
+    match next(&job, running, false) {
+        Step::WriteStatus(status) => Job { status: Some(*status), ..job },
+        _ => job,
+    }
+}
+
+#[test]
+fn a_running_task_gets_a_limit_of_the_backends_own_once() {
+    let running = |limited| {
+        let phase = Phase::Running { started_at: time(EARLIER) };
+        Observation::Present(Execution { limited, ..execution(phase) })
+    };
+    let ends = time("2026-01-01T00:15:00Z");
+    let limit = Step::Backend(Request::Limit { id: "native".into(), ends });
+    assert_eq!(next(&with_deadline(900), running(false), false), limit);
+    assert_eq!(next(&with_deadline(900), running(true), false), Step::WaitUntil(ends));
+    let step = next(&with_deadline(i64::from(i32::MAX) + 601), running(false), false);
+    assert!(matches!(step, Step::WaitUntil(_)), "further away than some can count: {step:?}");
+}
+
+#[test]
+fn what_the_backends_own_limit_ended_was_our_deadline_unless_it_came_too_early() {
+    let job = with_deadline(300);
+    let reached = |at: &str, phase| {
+        Observation::Present(Execution { limited: true, limit_reached: Some(time(at)), ..execution(phase) })
+    };
+    let (after, before) = ("2026-01-01T00:06:00Z", "2026-01-01T00:04:00Z");
+    assert_eq!(says(&next(&job, reached(after, Phase::Stopped), true), "Succeeded"), "False/DeadlineExceeded");
+    assert_eq!(says(&next(&job, reached(before, Phase::Stopped), true), "Succeeded"), "Unknown/ResultUnknown");
+    for (success, code, finished, expected) in [
+        (true, 0, "2026-01-01T00:05:59Z", "True/Completed"),
+        (false, 143, "2026-01-01T00:06:01Z", "False/DeadlineExceeded"),
+        (true, 0, "2026-01-01T00:06:01Z", "False/DeadlineExceeded"),
+    ] {
+        let step = next(&job, reached(after, ended(success, code, finished)), true);
+        assert_eq!(says(&step, "Succeeded"), expected, "code {code} at {finished}");
+    }
+}
+
 #[test]
 fn deletion_gives_a_verdict_then_cleans_up_then_lets_go() {
     let deleting = |place| job(place, json!({"metadata": {"deletionTimestamp": NOW}}));
