@@ -7,6 +7,7 @@ pub mod field_error;
 pub mod image;
 pub mod namespace;
 pub mod resources;
+pub mod syntax;
 pub mod task;
 
 pub use field_error::{FieldError, FieldErrorKind};

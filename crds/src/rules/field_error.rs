@@ -41,26 +41,32 @@ pub struct FieldError {
 /// Longest value that a message repeats, in characters.
 const SHOWN_VALUE_LIMIT: usize = 128;
 
+/// Longest field path that is told, in characters: one with the longest label key fits.
+const FIELD_LIMIT: usize = 400;
+
 impl FieldError {
     /// A value that is malformed or out of bounds.
     pub fn invalid(field: impl Into<String>, value: impl Into<String>, detail: impl Into<String>) -> Self {
-        let value: String = value.into();
-        let shown = if value.chars().count() > SHOWN_VALUE_LIMIT {
-            value.chars().take(SHOWN_VALUE_LIMIT).chain("…".chars()).collect()
-        } else {
-            value
-        };
-        Self { field: field.into(), kind: FieldErrorKind::Invalid, value: Some(shown), detail: detail.into() }
+        Self::of(FieldErrorKind::Invalid, field, Some(cut(value.into(), SHOWN_VALUE_LIMIT)), detail)
+    }
+
+    /// As [`Self::invalid`], of a value that must not be repeated because it may hold a secret.
+    pub fn invalid_unshown(field: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self::of(FieldErrorKind::Invalid, field, None, detail)
     }
 
     /// A value that is missing.
     pub fn required(field: impl Into<String>, detail: impl Into<String>) -> Self {
-        Self { field: field.into(), kind: FieldErrorKind::Required, value: None, detail: detail.into() }
+        Self::of(FieldErrorKind::Required, field, None, detail)
     }
 
     /// A value that is not allowed here.
     pub fn forbidden(field: impl Into<String>, detail: impl Into<String>) -> Self {
-        Self { field: field.into(), kind: FieldErrorKind::Forbidden, value: None, detail: detail.into() }
+        Self::of(FieldErrorKind::Forbidden, field, None, detail)
+    }
+
+    fn of(kind: FieldErrorKind, field: impl Into<String>, value: Option<String>, detail: impl Into<String>) -> Self {
+        Self { field: cut(field.into(), FIELD_LIMIT), kind, value, detail: detail.into() }
     }
 
     /// The message without the field path, as it stands in `details.causes[].message`.
@@ -73,6 +79,15 @@ impl FieldError {
             (FieldErrorKind::Forbidden, _) => format!("Forbidden: {}", self.detail),
         }
     }
+}
+
+/// The first characters of a text, with an ellipsis for the rest.
+fn cut(mut text: String, limit: usize) -> String {
+    if let Some((end, _)) = text.char_indices().nth(limit) {
+        text.truncate(end);
+        text.push('…');
+    }
+    text
 }
 
 impl fmt::Display for FieldError {
@@ -104,5 +119,7 @@ mod tests {
     #[test]
     fn a_huge_value_is_not_repeated_whole() {
         assert!(FieldError::invalid("f", "é".repeat(100_000), "too long").message().len() < 400);
+        assert!(FieldError::required("é".repeat(100_000), "too long").to_string().len() < 900);
+        assert_eq!(FieldError::invalid("f", "x".repeat(128), "d").value, Some("x".repeat(128)));
     }
 }

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::core::{Selector, SelectorExt};
 
-use super::FieldError;
+use super::{
+    FieldError,
+    syntax::{label_key_error, label_value_error},
+};
 use crate::JobClassSpec;
 
 /// Whether the class allows a namespace with these labels. Absent or empty allows all; a selector that no one can
@@ -35,12 +38,12 @@ pub fn selector_errors(selector: &LabelSelector) -> Vec<FieldError> {
     let mut errors = vec![];
     for (key, value) in selector.match_labels.iter().flatten() {
         let path = format!("spec.allowedNamespaces.matchLabels[{key}]");
-        errors.extend(key_error(&path, key));
-        errors.extend(value_error(&path, value));
+        errors.extend(label_key_error(&path, key));
+        errors.extend(label_value_error(&path, value));
     }
     for (index, requirement) in selector.match_expressions.iter().flatten().enumerate() {
         let path = format!("spec.allowedNamespaces.matchExpressions[{index}]");
-        errors.extend(key_error(&format!("{path}.key"), &requirement.key));
+        errors.extend(label_key_error(&format!("{path}.key"), &requirement.key));
         let values = requirement.values.as_deref().unwrap_or_default();
         match requirement.operator.as_str() {
             "In" | "NotIn" if values.is_empty() => errors.push(FieldError::required(
@@ -49,7 +52,7 @@ pub fn selector_errors(selector: &LabelSelector) -> Vec<FieldError> {
             )),
             "In" | "NotIn" => {
                 for (at, value) in values.iter().enumerate() {
-                    errors.extend(value_error(&format!("{path}.values[{at}]"), value));
+                    errors.extend(label_value_error(&format!("{path}.values[{at}]"), value));
                 }
             }
             "Exists" | "DoesNotExist" if values.is_empty() => {}
@@ -65,43 +68,6 @@ pub fn selector_errors(selector: &LabelSelector) -> Vec<FieldError> {
         }
     }
     errors
-}
-
-/// A word of a label: empty, or up to 63 letters, digits, `-`, `_`, `.`, with a letter or digit at both ends.
-fn is_label_word(word: &str) -> bool {
-    let ends = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
-    word.len() <= 63
-        && word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
-        && ends(word.chars().next())
-        && ends(word.chars().next_back())
-}
-
-/// A DNS subdomain (RFC 1123) as Kubernetes takes it before the `/` of a label key.
-fn is_subdomain(text: &str) -> bool {
-    let is_part = |part: &str| {
-        !part.is_empty()
-            && !part.starts_with('-')
-            && !part.ends_with('-')
-            && part.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
-    };
-    text.len() <= 253 && text.split('.').all(is_part)
-}
-
-fn key_error(path: &str, key: &str) -> Option<FieldError> {
-    let (prefix, word) = key.split_once('/').map_or((None, key), |(prefix, word)| (Some(prefix), word));
-    (!is_label_word(word) || !prefix.is_none_or(is_subdomain)).then(|| {
-        FieldError::invalid(
-            path,
-            key,
-            "must be a label key: an optional DNS prefix and '/', then up to 63 letters, digits, '-', '_' or '.'",
-        )
-    })
-}
-
-fn value_error(path: &str, value: &str) -> Option<FieldError> {
-    (!value.is_empty() && !is_label_word(value)).then(|| {
-        FieldError::invalid(path, value, "must be a label value: empty, or up to 63 letters, digits, '-', '_' or '.'")
-    })
 }
 
 #[cfg(test)]
