@@ -42,6 +42,8 @@ pub mod reason {
     pub const INVALID_RESOURCES: &str = "InvalidResources";
     /// The task breaks a rule that no waiting can cure.
     pub const INVALID_TASK: &str = "InvalidTask";
+    /// The Job breaks the platform's policy: its TTL, or an image without a digest.
+    pub const POLICY_VIOLATION: &str = "PolicyViolation";
 
     /// A Secret that a variable needs is absent.
     pub const SECRET_NOT_FOUND: &str = "SecretNotFound";
@@ -156,6 +158,7 @@ pub mod reason {
         CONFIG_MAP_NOT_FOUND,
         CONFIG_MAP_KEY_NOT_FOUND,
         IMAGE_PULL_SECRET_NOT_FOUND,
+        POLICY_VIOLATION,
         BACKEND_CREATED,
         JOB_CLASS_REPLACED,
         PARAMETERS_REPLACED,

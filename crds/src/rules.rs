@@ -6,8 +6,10 @@ pub mod default_class;
 pub mod field_error;
 pub mod image;
 pub mod namespace;
+pub mod policy;
 pub mod resources;
 pub mod syntax;
 pub mod task;
 
 pub use field_error::{FieldError, FieldErrorKind};
+pub use policy::Policy;

@@ -21,6 +21,12 @@ pub fn is_latest(image: &str) -> bool {
         .is_ok_and(|reference| reference.digest().is_none() && reference.tag().is_none_or(|tag| tag == "latest"))
 }
 
+/// Whether it is a reference that names no digest.
+#[must_use]
+pub fn lacks_digest(image: &str) -> bool {
+    Reference::from_str(image).is_ok_and(|reference| reference.digest().is_none())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
