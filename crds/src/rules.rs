@@ -8,6 +8,7 @@ pub mod image;
 pub mod namespace;
 pub mod policy;
 pub mod resources;
+pub mod sandbox;
 pub mod syntax;
 pub mod task;
 
