@@ -7,6 +7,7 @@ pub mod field_error;
 pub mod image;
 pub mod namespace;
 pub mod policy;
+pub mod references;
 pub mod resources;
 pub mod sandbox;
 pub mod syntax;
