@@ -6,6 +6,7 @@ pub mod default_class;
 pub mod field_error;
 pub mod image;
 pub mod namespace;
+pub mod parameters;
 pub mod policy;
 pub mod references;
 pub mod resources;
