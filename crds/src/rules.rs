@@ -10,6 +10,7 @@ pub mod parameters;
 pub mod policy;
 pub mod references;
 pub mod resources;
+pub mod same_spec;
 pub mod sandbox;
 pub mod syntax;
 pub mod task;
