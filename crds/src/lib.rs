@@ -4,6 +4,7 @@
 //!   that they guard, and the CustomResourceDefinitions made from them ([`definitions`]);
 //! - the vocabulary: [`names`], [`conditions`], [`quantity`];
 //! - the ten derived states of a Job ([`state`]);
+//! - the W3C trace that a Job belongs to ([`trace_context`]);
 //! - the rules that the webhook and the controller share ([`rules`]).
 
 #![expect(clippy::duplicated_attributes, reason = "printer columns share a type")]
@@ -21,6 +22,7 @@ pub mod quantity;
 pub mod resources;
 pub mod rules;
 pub mod state;
+pub mod trace_context;
 
 pub use conditions::{Condition, ConditionStatus};
 pub use job::{Job, JobSpec, JobStatus};
@@ -32,3 +34,4 @@ pub use parameters::{
 pub use quantity::Quantity;
 pub use resources::{ResourceList, ResourceRequirements};
 pub use state::JobState;
+pub use trace_context::TraceContext;

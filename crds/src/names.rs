@@ -17,6 +17,11 @@ pub const DEFAULT_JOB_CLASS_ANNOTATION: &str = "execution.ayatori.ddupan.top/def
 /// Annotation of a JobClass: `"true"` makes it the cluster's default (spec B1).
 pub const IS_DEFAULT_JOB_CLASS_ANNOTATION: &str = "execution.ayatori.ddupan.top/is-default-job-class";
 
+/// Annotation of a Job: the trace that it belongs to, as a W3C `traceparent` (spec B7, J6).
+pub const TRACEPARENT_ANNOTATION: &str = "execution.ayatori.ddupan.top/traceparent";
+/// Annotation of a Job: what belongs to its `traceparent`, as a W3C `tracestate`.
+pub const TRACESTATE_ANNOTATION: &str = "execution.ayatori.ddupan.top/tracestate";
+
 /// Annotation of a native Job and its pod: the whole name of the Job (a label ends at 63 characters, spec D3).
 pub const JOB_NAME_ANNOTATION: &str = "execution.ayatori.ddupan.top/job-name";
 /// Annotation of a native Job: `"false"` until its one release, which sets it to `"true"`. Who suspends and resumes the
