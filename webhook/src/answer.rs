@@ -37,10 +37,12 @@ impl Answer {
         Self::Allowed { patch: Some(patch).filter(|patch| !patch.is_empty()), warnings }
     }
 
-    /// 422 `Invalid`: one cause a fault, all of them at once. Never call it without faults: kubectl would show no reason at all.
+    /// 422 `Invalid`: one cause a fault, all of them at once as far as they fit into an answer. Never call it without
+    /// faults: kubectl would show no reason at all.
     #[must_use]
     pub fn invalid(subject: &Subject, faults: &[FieldError]) -> Self {
-        let told = match faults {
+        let faults = &told(faults);
+        let told = match faults.as_slice() {
             [only] => only.to_string(),
             all => format!("[{}]", all.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")),
         };
@@ -120,12 +122,15 @@ impl Subject {
     #[must_use]
     pub fn of(request: &Request<'_>) -> Self {
         let named = |raw: &RawValue| serde_json::from_str::<Named>(raw.get()).ok();
-        let name = if request.name.is_empty() {
-            let metadata = request.object.and_then(named).unwrap_or_default().metadata;
+        let mut name = if request.name.is_empty() {
+            let metadata = request.object.or(request.old_object).and_then(named).unwrap_or_default().metadata;
             if metadata.name.is_empty() { metadata.generate_name } else { metadata.name }
         } else {
             request.name.clone()
         };
+        if let Some((end, _)) = name.char_indices().nth(NAME_LENGTH) {
+            name.truncate(end);
+        }
         Self {
             group: request.kind.group.clone(),
             kind: request.kind.kind.clone(),
@@ -144,6 +149,37 @@ impl Subject {
             ..StatusDetails::default()
         }
     }
+}
+
+/// Causes of one answer, at most.
+const CAUSES: usize = 64;
+/// Bytes of them, at most. The message repeats them, so an answer takes about twice as much; JSON may escape.
+const CAUSES_BYTES: usize = 10 * 1024;
+/// Characters of a name, at most: the longest that the API takes.
+const NAME_LENGTH: usize = 253;
+
+/// The faults that fit into an answer; where some do not, the last one counts them.
+fn told(faults: &[FieldError]) -> Vec<FieldError> {
+    let mut bytes = 0;
+    let fits = |fault: &&FieldError| {
+        bytes += escaped_length(&fault.to_string());
+        bytes <= CAUSES_BYTES
+    };
+    let fitting = faults.iter().take_while(fits).count();
+    if fitting == faults.len() && fitting <= CAUSES {
+        return faults.to_vec();
+    }
+    let fitting = fitting.min(CAUSES - 1);
+    let rest = faults.len() - fitting;
+    let more = FieldError::forbidden("spec", format!("has {rest} more faults that do not fit into this answer"));
+    faults[..fitting].iter().cloned().chain([more]).collect()
+}
+
+/// Bytes of a text in JSON.
+fn escaped_length(text: &str) -> usize {
+    text.chars()
+        .map(|c| if c.is_ascii_control() { 6 } else { c.len_utf8() + usize::from(matches!(c, '"' | '\\')) })
+        .sum()
 }
 
 fn cause(fault: &FieldError) -> StatusCause {
@@ -251,6 +287,25 @@ mod tests {
         let message = "Job.execution.ayatori.ddupan.top \"x\" is invalid: [spec.a: Required value: give one, spec.b: Forbidden: no]";
         assert_eq!(status["message"], message);
         assert_eq!(status["details"]["causes"].as_array().unwrap().len(), 2);
+    }
+
+    #[test]
+    fn more_faults_than_fit_are_counted() {
+        let status = |faults: &[FieldError]| sent(Answer::invalid(&subject(), faults))["response"]["status"].clone();
+        let short: Vec<_> = (0..100).map(|n| FieldError::forbidden(format!("spec.a[{n}]"), "no")).collect();
+        let exact = status(&short[..64]);
+        assert_eq!(exact["details"]["causes"].as_array().unwrap().len(), 64);
+        assert_eq!(exact["details"]["causes"][63]["field"], "spec.a[63]");
+
+        let told = status(&short);
+        let causes = told["details"]["causes"].as_array().unwrap();
+        assert_eq!((causes.len(), &causes[62]["field"]), (64, &json!("spec.a[62]")));
+        assert_eq!(causes[63]["message"], "Forbidden: has 37 more faults that do not fit into this answer");
+
+        let long: Vec<_> = (0..100).map(|_| FieldError::invalid("spec.a", "\"".repeat(128), "x".repeat(500))).collect();
+        let told = status(&long);
+        assert!(told.to_string().len() <= 32 * 1024, "{}", told.to_string().len());
+        assert!(told["details"]["causes"].as_array().unwrap().len() > 5);
     }
 
     #[test]
