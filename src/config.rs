@@ -1,10 +1,12 @@
-//! What can be set, by flags or environment.
+//! What can be set, by flags or environment. What the platform asks for is in a file as well ([`crate::platform`]).
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use ayatori_controller::job::{options::Options, patience::Patience};
 use clap::{Parser, ValueEnum};
 use jiff::SignedDuration;
+
+use crate::platform::{Platform, PlatformFlags};
 
 /// The admission webhooks and controllers of the ayatori batch API.
 #[derive(Debug, Clone, Parser)]
@@ -31,10 +33,6 @@ pub(crate) struct Config {
     /// Our own namespace.
     #[arg(long, env = "POD_NAMESPACE", default_value = "ayatori-system")]
     pub(crate) namespace: String,
-    /// Whether Secrets and ConfigMaps that a Job names are looked at (their keys, never a value). Off: no right to get them
-    /// is needed, and what is missing shows once the task is to start.
-    #[arg(long, value_enum, default_value_t = Switch::On)]
-    pub(crate) reference_checks: Switch,
     /// How long a start may fail for a cause that hardly ever cures itself: no such image, a task that is refused.
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration)]
     pub(crate) start_grace_permanent: SignedDuration,
@@ -50,15 +48,9 @@ pub(crate) struct Config {
     /// How log lines look. What is logged is set by RUST_LOG, for example `info,ayatori_controller=debug`.
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     pub(crate) log_format: LogFormat,
-}
-
-/// On or off.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Switch {
-    /// It is done.
-    On,
-    /// It is not.
-    Off,
+    /// What the platform asks for.
+    #[command(flatten)]
+    pub(crate) platform: PlatformFlags,
 }
 
 /// How log lines look.
@@ -77,14 +69,14 @@ impl Config {
     }
 
     /// What the Job controller is set to.
-    pub(crate) fn job_options(&self) -> Options {
+    pub(crate) fn job_options(&self, platform: &Platform) -> Options {
         let patience = Patience {
             permanent: self.start_grace_permanent,
             authorization: self.start_grace_auth,
             transient: self.start_grace_transient,
             unknown_after: self.unknown_after,
         };
-        Options { patience, reference_checks: self.reference_checks == Switch::On }
+        Options { patience, policy: platform.policy, reference_checks: platform.reference_checks }
     }
 
     /// The names in the serving certificate. The API server asks for the Service as `NAME.NAMESPACE.svc`.
@@ -114,7 +106,8 @@ mod tests {
     #[test]
     fn durations_are_written_as_elsewhere_in_the_ecosystem() {
         let config = Config::parse_from(["ayatori"]);
-        assert_eq!(config.job_options(), Options { patience: Patience::default(), reference_checks: true });
+        let platform = config.platform.platform().unwrap();
+        assert_eq!(config.job_options(&platform).patience, Patience::default());
         assert_eq!(duration("1h30m"), Ok(SignedDuration::from_mins(90)));
         for wrong in ["-1s", "30", "soon", ""] {
             assert!(duration(wrong).is_err(), "{wrong:?}");

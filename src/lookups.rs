@@ -6,9 +6,16 @@ use ayatori_controller::{
     call::{CallError, bounded, found},
     stores::{NamespaceMetadata, Stores},
 };
-use ayatori_crds::JobClass;
+use ayatori_crds::{JobClass, OpenSandboxExecutionParameters, rules::references::Referent};
 use ayatori_webhook::lookups::{Live, LookupError, Lookups, NamespaceMeta};
-use kube::{Api, Client, api::ListParams, runtime::reflector::ObjectRef};
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::{
+    Api, Client, Resource,
+    api::{GetParams, ListParams},
+    core::Request,
+    runtime::reflector::ObjectRef,
+};
+use serde::de::IgnoredAny;
 
 /// The stores, and the API server behind them.
 pub(crate) struct StoreLookups {
@@ -52,6 +59,10 @@ impl Lookups for StoreLookups {
         self.stores.classes.state()
     }
 
+    fn sandbox_parameters(&self, name: &str) -> Option<Arc<OpenSandboxExecutionParameters>> {
+        self.stores.opensandbox_parameters.get(&ObjectRef::new(name))
+    }
+
     fn live_namespace<'a>(&'a self, name: &'a str) -> Live<'a, Option<Arc<NamespaceMeta>>> {
         Box::pin(async move {
             let namespaces = Api::<NamespaceMetadata>::all(self.client.clone());
@@ -73,6 +84,31 @@ impl Lookups for StoreLookups {
             let classes = Api::<JobClass>::all(self.client.clone());
             let list = bounded(classes.list(&ListParams::default())).await.map_err(failed("the JobClasses"))?;
             Ok(list.items.into_iter().map(Arc::new).collect())
+        })
+    }
+
+    fn live_sandbox_parameters<'a>(&'a self, name: &'a str) -> Live<'a, Option<Arc<OpenSandboxExecutionParameters>>> {
+        Box::pin(async move {
+            let parameters = Api::<OpenSandboxExecutionParameters>::all(self.client.clone());
+            let what = || format!("OpenSandboxExecutionParameters {name:?}");
+            let live = found(bounded(parameters.get(name)).await).map_err(failed(what()))?;
+            Ok(live.map(Arc::new))
+        })
+    }
+
+    fn live_exists<'a>(&'a self, namespace: &'a str, referent: Referent, name: &'a str) -> Live<'a, bool> {
+        let path = match referent {
+            Referent::Secret => Secret::url_path(&(), Some(namespace)),
+            Referent::ConfigMap => ConfigMap::url_path(&(), Some(namespace)),
+        };
+        Box::pin(async move {
+            // The metadata only, and not even that is kept: an annotation can hold the value of a Secret.
+            let look = async {
+                let request = Request::new(path).get_metadata(name, &GetParams::default());
+                self.client.request::<IgnoredAny>(request.map_err(kube::Error::BuildRequest)?).await
+            };
+            let what = || format!("{} {name:?}", referent.as_str());
+            Ok(found(bounded(look).await).map_err(failed(what()))?.is_some())
         })
     }
 }

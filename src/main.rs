@@ -9,6 +9,7 @@ use clap::Parser;
 mod admin;
 mod config;
 mod lookups;
+mod platform;
 mod preflight;
 mod run;
 mod serving_certificate;

@@ -7,7 +7,7 @@ use ayatori_controller::{
     call::{CallError, bounded},
     stores::NamespaceMetadata,
 };
-use ayatori_crds::{Job, JobClass, KubernetesExecutionParameters};
+use ayatori_crds::{Job, JobClass, KubernetesExecutionParameters, OpenSandboxExecutionParameters};
 use kube::{Api, Client, Resource, api::ListParams};
 use serde::de::DeserializeOwned;
 
@@ -19,6 +19,7 @@ pub(crate) async fn check(client: &Client, server: &str) -> Result<()> {
     can_list::<Job>(client).await?;
     can_list::<JobClass>(client).await?;
     can_list::<KubernetesExecutionParameters>(client).await?;
+    can_list::<OpenSandboxExecutionParameters>(client).await?;
     can_list::<NamespaceMetadata>(client).await?;
     can_list::<NativeJob>(client).await?;
     can_list::<NativePod>(client).await

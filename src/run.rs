@@ -13,15 +13,19 @@ use ayatori_controller::{
         Backend,
         kubernetes::{KubernetesBackend, leftovers},
     },
-    job::{self, act::JobController},
+    job::{self, act::JobController, options::Options},
     job_class,
     stores::{self, Change, Stores},
     ttl,
 };
 use ayatori_crds::names::KUBERNETES_CONTROLLER;
 use ayatori_webhook::{
-    JobClassValidation, JobDefaulting, JobValidation, Limits, Lookups, Reviews, Server,
-    configuration::{MUTATE_JOBS, VALIDATE_JOB_CLASSES, VALIDATE_JOBS},
+    JobClassValidation, JobDefaulting, JobValidation, KubernetesParametersValidation, Limits, Lookups,
+    OpenSandboxParametersValidation, ReferenceChecks, Reviews, Server,
+    configuration::{
+        MUTATE_JOBS, VALIDATE_JOB_CLASSES, VALIDATE_JOBS, VALIDATE_KUBERNETES_PARAMETERS,
+        VALIDATE_OPENSANDBOX_PARAMETERS,
+    },
 };
 use futures::{FutureExt, future::BoxFuture};
 use kube::Client;
@@ -31,7 +35,10 @@ use tokio::{
     task::{self, JoinSet},
 };
 
-use crate::{admin, config::Config, lookups::StoreLookups, preflight, serving_certificate::ServingCertificate};
+use crate::{
+    admin, config::Config, lookups::StoreLookups, platform::Platform, preflight,
+    serving_certificate::ServingCertificate,
+};
 
 /// Runs the process until a signal stops it.
 ///
@@ -39,6 +46,7 @@ use crate::{admin, config::Config, lookups::StoreLookups, preflight, serving_cer
 /// What kept it from starting, or the essential task that ended early.
 pub(crate) async fn run(config: Config) -> Result<()> {
     let mut signals = Signals::new()?;
+    let platform = config.platform.platform()?;
     let (client, server) = client().await?;
     let certificate = ServingCertificate::new(
         client.clone(),
@@ -75,8 +83,8 @@ pub(crate) async fn run(config: Config) -> Result<()> {
     }
 
     let lookups: Arc<dyn Lookups> = Arc::new(StoreLookups::new(client.clone(), stores.clone()));
-    let webhook =
-        Server::bind(config.webhook_address(), source.as_ref(), Limits::default(), Arc::new(reviews(&lookups)));
+    let reviews = Arc::new(reviews(&lookups, &platform));
+    let webhook = Server::bind(config.webhook_address(), source.as_ref(), Limits::default(), reviews);
     let webhook = webhook.await.context("cannot start the webhook")?;
     let (stop_webhook, webhook_stop) = stop_switch();
     tasks.spawn("webhook", async {
@@ -84,7 +92,8 @@ pub(crate) async fn run(config: Config) -> Result<()> {
         Ok(())
     });
     let (stop_controllers, controllers_stop) = watch::channel(false);
-    let controllers = spawn_controllers(&mut tasks, &client, &stores, &config, &changes, &controllers_stop);
+    let controllers =
+        spawn_controllers(&mut tasks, &client, &stores, config.job_options(&platform), &changes, &controllers_stop);
     readiness.send_replace(None);
     tracing::info!(webhook = %config.webhook_address(), "ready");
 
@@ -124,12 +133,16 @@ async fn client() -> Result<(Client, String)> {
     Ok((client, server))
 }
 
-fn reviews(lookups: &Arc<dyn Lookups>) -> Reviews {
+fn reviews(lookups: &Arc<dyn Lookups>, platform: &Platform) -> Reviews {
     let served = vec![KUBERNETES_CONTROLLER.to_owned()];
+    let (lookups, policy) = (|| Arc::clone(lookups), platform.policy);
+    let references = if platform.reference_checks { ReferenceChecks::On } else { ReferenceChecks::Off };
     Reviews::default()
-        .with(MUTATE_JOBS, Arc::new(JobDefaulting::new(Arc::clone(lookups))))
-        .with(VALIDATE_JOBS, Arc::new(JobValidation::new(Arc::clone(lookups))))
-        .with(VALIDATE_JOB_CLASSES, Arc::new(JobClassValidation::new(Arc::clone(lookups), served)))
+        .with(MUTATE_JOBS, Arc::new(JobDefaulting::new(lookups(), policy)))
+        .with(VALIDATE_JOBS, Arc::new(JobValidation::new(lookups(), policy, references)))
+        .with(VALIDATE_JOB_CLASSES, Arc::new(JobClassValidation::new(lookups(), served)))
+        .with(VALIDATE_KUBERNETES_PARAMETERS, Arc::new(KubernetesParametersValidation::new(lookups())))
+        .with(VALIDATE_OPENSANDBOX_PARAMETERS, Arc::new(OpenSandboxParametersValidation::new(lookups())))
 }
 
 /// How long the controllers have to end. With the webhook's farewell and drain after it (18 s) this fits into the 30 s
@@ -141,12 +154,12 @@ fn spawn_controllers(
     tasks: &mut Tasks,
     client: &Client,
     stores: &Stores,
-    config: &Config,
+    options: Options,
     changes: &broadcast::Sender<Change>,
     stop: &watch::Receiver<bool>,
 ) -> Vec<&'static str> {
     let backend: Arc<dyn Backend> = Arc::new(KubernetesBackend::new(client.clone(), stores.clone()));
-    let jobs = JobController::new(client.clone(), stores.clone(), Arc::clone(&backend), config.job_options());
+    let jobs = JobController::new(client.clone(), stores.clone(), Arc::clone(&backend), options);
     let (changes, stop) = (|| changes.subscribe(), || switched(stop.clone()));
     let controllers: [(&'static str, BoxFuture<'static, ()>); 4] = [
         ("job controller", job::run(jobs, stores.jobs.clone(), changes(), stop()).boxed()),

@@ -3,7 +3,7 @@
 use std::{fmt::Debug, sync::Arc, time::Duration};
 
 use ayatori_crds::{
-    Job, JobClass, KubernetesExecutionParameters,
+    Job, JobClass, KubernetesExecutionParameters, OpenSandboxExecutionParameters,
     names::{API_VERSION, JOB_NAME_ANNOTATION, JOB_UID_LABEL},
 };
 use futures::{Stream, StreamExt, future::BoxFuture};
@@ -57,6 +57,8 @@ pub struct Stores {
     pub classes: Store<JobClass>,
     /// Settings of the Kubernetes adapter.
     pub kubernetes_parameters: Store<KubernetesExecutionParameters>,
+    /// Settings of the OpenSandbox adapter: rules of admission read them.
+    pub opensandbox_parameters: Store<OpenSandboxExecutionParameters>,
     /// Namespaces.
     pub namespaces: Store<NamespaceMetadata>,
     /// Native Jobs with our marks.
@@ -91,6 +93,9 @@ pub fn stores(client: &Client) -> (Stores, Vec<Watch>, broadcast::Sender<Change>
         watch(Api::<KubernetesExecutionParameters>::all(client.clone()), everything.clone(), &changes, |parameters| {
             Some(Change::Parameters(parameters.name_any()))
         });
+    // Nothing here waits for a change of these.
+    let (opensandbox_parameters, watch_opensandbox_parameters) =
+        watch(Api::<OpenSandboxExecutionParameters>::all(client.clone()), everything.clone(), &changes, |_| None);
     let (namespaces, watch_namespaces) =
         watch(Api::<NamespaceMetadata>::all(client.clone()), everything, &changes, |namespace| {
             Some(Change::Namespace(namespace.name_any()))
@@ -99,8 +104,16 @@ pub fn stores(client: &Client) -> (Stores, Vec<Watch>, broadcast::Sender<Change>
         watch(Api::<NativeJob>::all(client.clone()), ours.clone(), &changes, |native| execution(native.meta()));
     let pods = Arc::new(PodIndex::default());
     let watch_pods = pods::watch(Api::<NativePod>::all(client.clone()), ours, Arc::clone(&pods), changes.clone());
-    let stores = Stores { jobs, classes, kubernetes_parameters, namespaces, native_jobs, pods };
-    let watches = vec![watch_jobs, watch_classes, watch_parameters, watch_namespaces, watch_native_jobs, watch_pods];
+    let stores = Stores { jobs, classes, kubernetes_parameters, opensandbox_parameters, namespaces, native_jobs, pods };
+    let watches = vec![
+        watch_jobs,
+        watch_classes,
+        watch_parameters,
+        watch_opensandbox_parameters,
+        watch_namespaces,
+        watch_native_jobs,
+        watch_pods,
+    ];
     (stores, watches, changes)
 }
 
@@ -117,6 +130,7 @@ impl Stores {
         self.jobs.wait_until_ready().await?;
         self.classes.wait_until_ready().await?;
         self.kubernetes_parameters.wait_until_ready().await?;
+        self.opensandbox_parameters.wait_until_ready().await?;
         self.namespaces.wait_until_ready().await?;
         self.native_jobs.wait_until_ready().await?;
         self.pods.synced().await;

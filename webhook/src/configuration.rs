@@ -18,6 +18,10 @@ pub const MUTATE_JOBS: &str = "/mutate-jobs";
 pub const VALIDATE_JOBS: &str = "/validate-jobs";
 /// Where JobClasses are validated.
 pub const VALIDATE_JOB_CLASSES: &str = "/validate-jobclasses";
+/// Where settings of the Kubernetes adapter are validated.
+pub const VALIDATE_KUBERNETES_PARAMETERS: &str = "/validate-kubernetesexecutionparameters";
+/// Where settings of the OpenSandbox adapter are validated.
+pub const VALIDATE_OPENSANDBOX_PARAMETERS: &str = "/validate-opensandboxexecutionparameters";
 
 /// Seconds that the API server waits for an answer.
 const TIMEOUT_SECONDS: i32 = 10;
@@ -49,6 +53,8 @@ pub fn configurations(target: &Target) -> (MutatingWebhookConfiguration, Validat
         webhooks: Some(vec![
             validating(target, VALIDATE_JOBS, &JOBS),
             validating(target, VALIDATE_JOB_CLASSES, &JOB_CLASSES),
+            validating(target, VALIDATE_KUBERNETES_PARAMETERS, &parameters("kubernetesexecutionparameters")),
+            validating(target, VALIDATE_OPENSANDBOX_PARAMETERS, &parameters("opensandboxexecutionparameters")),
         ]),
     };
     (mutating, validating)
@@ -58,13 +64,25 @@ pub fn configurations(target: &Target) -> (MutatingWebhookConfiguration, Validat
 struct Intercepted {
     resource: &'static str,
     scope: &'static str,
-    /// Which updates need no webhook.
+    operations: &'static [&'static str],
+    /// Which requests need the webhook.
     condition: fn() -> MatchCondition,
 }
 
-const JOBS: Intercepted = Intercepted { resource: "jobs", scope: "Namespaced", condition: job_condition };
+/// Never DELETE: a dead webhook must not keep a Job, a namespace or a class from going.
+const WRITES: &[&str] = &["CREATE", "UPDATE"];
+/// Settings are cluster-scoped and belong to administrators: no namespace waits for them to go.
+const WRITES_AND_DELETE: &[&str] = &["CREATE", "UPDATE", "DELETE"];
+
+const JOBS: Intercepted =
+    Intercepted { resource: "jobs", scope: "Namespaced", operations: WRITES, condition: job_condition };
 const JOB_CLASSES: Intercepted =
-    Intercepted { resource: "jobclasses", scope: "Cluster", condition: job_class_condition };
+    Intercepted { resource: "jobclasses", scope: "Cluster", operations: WRITES, condition: job_class_condition };
+
+/// The settings of an adapter.
+const fn parameters(resource: &'static str) -> Intercepted {
+    Intercepted { resource, scope: "Cluster", operations: WRITES_AND_DELETE, condition: parameters_condition }
+}
 
 fn mutating(target: &Target, path: &str, kind: &Intercepted) -> MutatingWebhook {
     MutatingWebhook {
@@ -97,14 +115,14 @@ fn validating(target: &Target, path: &str, kind: &Intercepted) -> ValidatingWebh
 }
 
 impl Intercepted {
-    /// CREATE and UPDATE of the main resource. Never DELETE: a dead webhook must not keep anything from going.
+    /// The main resource only.
     fn rule(&self) -> RuleWithOperations {
         let one = |text: &str| Some(vec![text.to_owned()]);
         RuleWithOperations {
             api_groups: one(GROUP),
             api_versions: one(VERSION),
             resources: one(self.resource),
-            operations: Some(vec!["CREATE".to_owned(), "UPDATE".to_owned()]),
+            operations: Some(self.operations.iter().map(|&operation| operation.to_owned()).collect()),
             scope: Some(self.scope.to_owned()),
         }
     }
@@ -145,6 +163,18 @@ fn job_class_condition() -> MatchCondition {
     }
 }
 
+/// Skips updates that change no spec, and a DELETE of what is being deleted already.
+fn parameters_condition() -> MatchCondition {
+    MatchCondition {
+        name: "spec-changed-or-first-delete".to_owned(),
+        // On DELETE there is no `object` to ask.
+        expression: format!(
+            "request.operation == 'CREATE' || (request.operation == 'UPDATE' && ({SPEC_CHANGED})) \
+             || (request.operation == 'DELETE' && !has(oldObject.metadata.deletionTimestamp))"
+        ),
+    }
+}
+
 fn client_config(target: &Target, path: &str) -> WebhookClientConfig {
     match target {
         Target::Service { namespace, name } => WebhookClientConfig {
@@ -180,15 +210,25 @@ mod tests {
     }
 
     #[test]
-    fn only_create_and_update_of_our_main_resources_come_to_us() {
+    fn only_our_main_resources_come_to_us_and_only_settings_when_they_are_deleted() {
         let rules: Vec<Value> = webhooks(&service()).iter().map(|webhook| webhook["rules"].clone()).collect();
-        let rule = |resource: &str, scope: &str| {
+        let rule = |resource: &str, scope: &str, operations: &[&str]| {
             json!([{
                 "apiGroups": ["execution.ayatori.ddupan.top"], "apiVersions": ["v1alpha1"], "resources": [resource],
-                "operations": ["CREATE", "UPDATE"], "scope": scope
+                "operations": operations, "scope": scope
             }])
         };
-        assert_eq!(rules, [rule("jobs", "Namespaced"), rule("jobs", "Namespaced"), rule("jobclasses", "Cluster")]);
+        let (writes, all) = (["CREATE", "UPDATE"], ["CREATE", "UPDATE", "DELETE"]);
+        assert_eq!(
+            rules,
+            [
+                rule("jobs", "Namespaced", &writes),
+                rule("jobs", "Namespaced", &writes),
+                rule("jobclasses", "Cluster", &writes),
+                rule("kubernetesexecutionparameters", "Cluster", &all),
+                rule("opensandboxexecutionparameters", "Cluster", &all),
+            ]
+        );
     }
 
     #[test]
@@ -215,7 +255,9 @@ mod tests {
             [
                 "default.jobs.execution.ayatori.ddupan.top",
                 "validate.jobs.execution.ayatori.ddupan.top",
-                "validate.jobclasses.execution.ayatori.ddupan.top"
+                "validate.jobclasses.execution.ayatori.ddupan.top",
+                "validate.kubernetesexecutionparameters.execution.ayatori.ddupan.top",
+                "validate.opensandboxexecutionparameters.execution.ayatori.ddupan.top"
             ]
         );
     }

@@ -10,9 +10,10 @@ use hyper::body::{Body, Bytes};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 
+use crate::arrival::trace_of;
 use crate::review::Unreadable;
 use crate::time_limit::time_limit;
-use crate::{Limits, Reviews};
+use crate::{Arrival, Limits, Reviews};
 
 /// What all connections share.
 #[derive(Debug)]
@@ -73,6 +74,7 @@ impl Endpoint {
     {
         let arrived = Instant::now();
         let deadline = arrived + time_limit(request.uri().query(), &self.limits);
+        let arrival = Arrival { deadline: Some(deadline), trace: trace_of(request.headers()) };
         let review = self.reviews.at(request.uri().path()).ok_or(Refusal::Path)?;
         if request.method() != Method::POST {
             return Err(Refusal::Method);
@@ -83,7 +85,7 @@ impl Endpoint {
         // Before the body, so that no more than `requests` bodies are in memory.
         let _room = timeout_at(deadline, self.room.acquire()).await.map_err(|_| Refusal::NoRoom)?;
         let body = self.body(request.into_body(), deadline.min(arrived + self.limits.body)).await?;
-        self.reviews.answer(review, &body, deadline).await.map_err(|Unreadable(why)| Refusal::Unreadable(why))
+        self.reviews.answer(review, &body, arrival).await.map_err(|Unreadable(why)| Refusal::Unreadable(why))
     }
 
     async fn body<B>(&self, body: B, deadline: Instant) -> Result<Bytes, Refusal>

@@ -4,6 +4,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::Arrival;
+
 /// The one version of the envelope that we speak.
 pub(crate) const API_VERSION: &str = "admission.k8s.io/v1";
 /// The kind of the envelope.
@@ -70,6 +72,9 @@ pub struct Request<'a> {
     /// Whether nothing will be stored.
     #[serde(default)]
     pub dry_run: bool,
+    /// How the request came.
+    #[serde(skip)]
+    pub arrival: Arrival,
 }
 
 /// What is done to an object.

@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use ayatori_crds::JobClassSpec;
 use ayatori_crds::names::{CONTROLLER_DOMAIN, GROUP, IS_DEFAULT_JOB_CLASS_ANNOTATION, VERSION};
-use ayatori_crds::rules::class_policy;
 use ayatori_crds::rules::default_class::is_marked_default;
+use ayatori_crds::rules::{class_policy, same_spec};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::answer::Subject;
-use crate::lookups::Lookups;
+use crate::lookups::{self, Freshness, Lookups};
 use crate::outline::Outline;
 use crate::warnings::first_few;
 use crate::{Answer, Operation, Request, Review, Warnings};
@@ -33,27 +33,28 @@ impl JobClassValidation {
         Self { lookups, served }
     }
 
-    fn answer(&self, request: &Request<'_>) -> Answer {
+    async fn answer(&self, request: &Request<'_>) -> Answer {
         let Some(object) = request.object else { return Answer::allowed() };
         let old = request.old_object.filter(|_| request.operation == Operation::Update);
-        if old.is_some_and(|old| Outline::of(old).is_deleting()) {
-            return Answer::allowed();
-        }
         let mut warnings = Warnings::default();
-        // A spec that did not change is not judged again: rules that became stricter lock no existing class.
-        if !old.is_some_and(|old| Outline::of(object).same_spec(&Outline::of(old))) {
+        // A spec that did not change is not judged again: rules that became stricter lock no existing class, and its
+        // finalizer may go whatever it says.
+        if !old.is_some_and(|old| Outline::of(object).same_text(&Outline::of(old))) {
             let spec = match serde_json::from_str::<Sent>(object.get()) {
                 Ok(Sent { spec }) => spec,
                 Err(error) => return Answer::bad_request(format!("cannot read the JobClass: {error}")),
             };
-            let faults = class_policy::errors(&spec);
-            if !faults.is_empty() {
-                return Answer::invalid(&Subject::of(request), &faults);
+            let held = old.and_then(|old| serde_json::from_str::<Sent>(old.get()).ok());
+            if !held.is_some_and(|held| same_spec::of_classes(&spec, &held.spec)) {
+                let faults = class_policy::errors(&spec);
+                if !faults.is_empty() {
+                    return Answer::invalid(&Subject::of(request), &faults);
+                }
+                self.warn_of_controller(&spec.controller_name, &mut warnings);
             }
-            self.warn_of_controller(&spec.controller_name, &mut warnings);
         }
         if is_default(object) && !old.is_some_and(is_default) {
-            self.warn_of_other_defaults(&request.name, &mut warnings);
+            self.warn_of_other_defaults(&request.name, &mut warnings).await;
         }
         Answer::patched(json_patch::Patch::default(), warnings)
     }
@@ -65,8 +66,11 @@ impl JobClassValidation {
     }
 
     /// `name` may be empty, of a class that is made from a `generateName`: it is not stored yet and no other one.
-    fn warn_of_other_defaults(&self, name: &str, warnings: &mut Warnings) {
-        let classes = self.lookups.classes();
+    async fn warn_of_other_defaults(&self, name: &str, warnings: &mut Warnings) {
+        // It is a rare edit and a costly mistake, so what the store has not seen yet counts. Where the API server does not
+        // tell, the store does.
+        let live = lookups::classes(&*self.lookups, Freshness::Live).await;
+        let classes = live.unwrap_or_else(|_| self.lookups.classes());
         let mut others: Vec<&str> = classes
             .iter()
             .filter(|class| is_marked_default(class))
@@ -89,7 +93,7 @@ impl Review for JobClassValidation {
     }
 
     fn review<'a>(&'a self, request: &'a Request<'a>) -> BoxFuture<'a, Answer> {
-        async { self.answer(request) }.boxed()
+        self.answer(request).boxed()
     }
 }
 

@@ -87,9 +87,38 @@ async fn an_existing_class_is_judged_only_where_its_spec_changes() {
 }
 
 #[tokio::test]
-async fn a_class_that_is_being_deleted_passes_whatever_it_holds() {
-    let deleting = class(&json!({"metadata": {"deletionTimestamp": "2030-01-01T00:00:00Z"}}));
-    assert_eq!(judged(Held::default(), &class(&bad_policy()), Some(&deleting)).await, Answer::allowed());
+async fn a_class_that_is_only_written_otherwise_is_not_judged_again() {
+    let mut faulty = class(&bad_policy());
+    faulty["spec"]["resources"]["maximum"]["requests"] = json!({"memory": "1Gi"});
+    let mut same = faulty.clone();
+    same["spec"]["resources"]["minimum"]["limits"]["cpu"] = json!("2000m");
+    same["spec"]["resources"]["maximum"]["requests"]["memory"] = json!("1024Mi");
+    assert_eq!(judged(Held::default(), &same, Some(&faulty)).await, Answer::allowed());
+}
+
+#[tokio::test]
+async fn a_deleting_class_may_lose_its_finalizer_whatever_it_says() {
+    let deleting = json!({"metadata": {"deletionTimestamp": "2030-01-01T00:00:00Z", "finalizers": ["x/y"]}});
+    let mut held = class(&bad_policy());
+    json_patch::merge(&mut held, &deleting);
+    let mut released = held.clone();
+    released["metadata"]["finalizers"] = json!([]);
+    assert_eq!(judged(Held::default(), &released, Some(&held)).await, Answer::allowed());
+    let mut good = class(&json!({}));
+    json_patch::merge(&mut good, &deleting);
+    assert_eq!(refused(&judged(Held::default(), &class(&bad_policy()), Some(&good)).await).0, 422);
+}
+
+#[tokio::test]
+async fn a_second_default_is_noticed_before_the_store_knows_of_the_first() {
+    let live = Held::default().class("first", &default_mark());
+    let judged = async |cluster| {
+        let review = JobClassValidation::new(cluster, vec![KUBERNETES.to_owned()]);
+        verdict(&review, &class(&default_mark()), None).await
+    };
+    let warning = ["first is the default already: with several, Jobs without a class wait"];
+    assert_eq!(warned(&judged(Cluster::behind(Held::default(), live.clone())).await), warning);
+    assert_eq!(warned(&judged(Cluster::cut_off(live)).await), warning);
 }
 
 #[tokio::test]

@@ -25,7 +25,16 @@ fn held(class: &Value) -> Held {
 }
 
 async fn created(cluster: Arc<Cluster>, spec: &Value) -> Answer {
-    verdict(&JobValidation::new(cluster), &job(spec), None).await
+    created_under(&json!({}), cluster, spec).await
+}
+
+async fn created_under(policy: &Value, cluster: Arc<Cluster>, spec: &Value) -> Answer {
+    verdict(&validation(policy, cluster), &job(spec), None).await
+}
+
+/// What a Job refers to is a matter of its own (`references_tests.rs`).
+fn validation(policy: &Value, cluster: Arc<Cluster>) -> JobValidation {
+    JobValidation::new(cluster, serde_json::from_value(policy.clone()).unwrap(), ReferenceChecks::Off)
 }
 
 #[tokio::test]
@@ -75,7 +84,7 @@ async fn one_fault_reads_like_that_of_a_built_in_kind() {
 async fn a_job_that_has_no_name_yet_is_told_by_its_generate_name() {
     let mut nameless = job(&json!({"task": {"image": "a b"}}));
     nameless["metadata"] = json!({"generateName": "x-", "namespace": "team-a"});
-    let answer = verdict(&JobValidation::new(Cluster::fresh(held(&json!({})))), &nameless, None).await;
+    let answer = verdict(&validation(&json!({}), Cluster::fresh(held(&json!({})))), &nameless, None).await;
     assert!(refused(&answer).1.starts_with("Job.execution.ayatori.ddupan.top \"x-\" is invalid"));
 }
 
@@ -153,6 +162,87 @@ async fn what_is_legal_but_likely_wrong_is_a_warning() {
 }
 
 #[tokio::test]
+async fn what_the_platform_asks_for_is_told_among_the_other_faults() {
+    let policy = json!({"ttl": {"required": true}, "image": {"requireDigest": true}});
+    let spec = json!({"task": {"image": "app:1", "env": [{"name": "AYATORI_X", "value": ""}]}});
+    let answer = created_under(&policy, Cluster::fresh(held(&tier("prod"))), &spec).await;
+    assert_eq!(
+        fields(&answer),
+        ["spec.task.env[0].name", "spec.task.image", "spec.ttlSecondsAfterFinished", "spec.jobClassName"]
+    );
+    let digest = format!("registry.example/app@sha256:{}", "0".repeat(64));
+    let spec = json!({"task": {"image": digest}, "ttlSecondsAfterFinished": 5});
+    assert_eq!(created_under(&policy, Cluster::fresh(held(&tier("ci"))), &spec).await, Answer::allowed());
+}
+
+/// A task with a command, a Secret in its environment and registry credentials.
+fn secretive() -> Value {
+    json!({
+        "command": ["run"],
+        "imagePullSecrets": [{"name": "registry"}],
+        "env": [{"name": "PASSWORD", "valueFrom": {"secretKeyRef": {"name": "db", "key": "password"}}}]
+    })
+}
+
+fn allowing(secrets: bool) -> Value {
+    json!({"spec": {"allowSecretEnv": secrets, "allowImageAuth": secrets}})
+}
+
+#[tokio::test]
+async fn a_sandbox_class_refuses_what_its_settings_do_not_allow() {
+    let spec = json!({"task": secretive()});
+    for settings in [json!({}), allowing(false)] {
+        let cluster = Cluster::fresh(Held::default().sandbox_class("small", &settings));
+        let answer = created(cluster, &spec).await;
+        assert_eq!(refused(&answer).0, 422);
+        assert_eq!(fields(&answer), ["spec.task.imagePullSecrets", "spec.task.env[0].valueFrom.secretKeyRef"]);
+    }
+    let cluster = Cluster::fresh(Held::default().sandbox_class("small", &allowing(true)));
+    assert_eq!(created(Arc::clone(&cluster), &spec).await, Answer::allowed());
+    assert_eq!(cluster.live_reads(), 0, "fresh stores need no live read");
+}
+
+#[tokio::test]
+async fn settings_of_a_sandbox_class_are_read_live_before_a_refusal() {
+    let (strict, open) = (
+        Held::default().sandbox_class("small", &allowing(false)),
+        Held::default().sandbox_class("small", &allowing(true)),
+    );
+    let spec = json!({"task": secretive()});
+    assert_eq!(created(Cluster::behind(strict.clone(), open.clone()), &spec).await, Answer::allowed());
+    assert_eq!(refused(&created(Cluster::cut_off(strict), &spec).await).0, 500, "not to be confirmed");
+}
+
+#[tokio::test]
+async fn a_sandbox_class_whose_settings_are_missing_forbids_nothing_yet() {
+    let mut held = Held::default().sandbox_class("small", &allowing(false));
+    held.classes[0].spec.parameters_ref.uid = Some("another".to_owned());
+    let spec = json!({"task": secretive()});
+    assert_eq!(created(Cluster::fresh(held.clone()), &spec).await, Answer::allowed());
+    held.sandbox_parameters.clear();
+    assert_eq!(created(Cluster::fresh(held), &spec).await, Answer::allowed());
+}
+
+#[tokio::test]
+async fn a_sandbox_class_asks_for_a_command_and_a_kubernetes_class_for_none() {
+    let cluster = Cluster::fresh(Held::default().sandbox_class("small", &json!({})));
+    let answer = created(cluster, &json!({"task": {"args": ["x"]}})).await;
+    assert_eq!(fields(&answer), ["spec.task.command"]);
+    let spec = json!({"task": {"imagePullSecrets": secretive()["imagePullSecrets"], "env": secretive()["env"]}});
+    assert_eq!(created(Cluster::fresh(held(&json!({}))), &spec).await, Answer::allowed());
+}
+
+#[tokio::test]
+async fn a_class_name_that_is_none_is_never_part_of_a_request() {
+    for name in ["small/status", "../jobclasses/small", "a b", "x?y=z"] {
+        let cluster = Cluster::fresh(held(&json!({})));
+        let answer = created(Arc::clone(&cluster), &json!({"jobClassName": name})).await;
+        assert_eq!(warned(&answer), [format!("JobClass {name:?} does not exist: the Job waits until it does")]);
+        assert_eq!(cluster.live_reads(), 0);
+    }
+}
+
+#[tokio::test]
 async fn a_job_that_cannot_be_read_is_a_bad_request() {
     let answer = created(Cluster::fresh(Held::default()), &json!({"task": "x"})).await;
     let (code, message) = refused(&answer);
@@ -161,8 +251,12 @@ async fn a_job_that_cannot_be_read_is_a_bad_request() {
 }
 
 async fn updated(old: &Value, new: &Value) -> Answer {
+    updated_under(&json!({}), old, new).await
+}
+
+async fn updated_under(policy: &Value, old: &Value, new: &Value) -> Answer {
     let cluster = Cluster::cut_off(held(&tier("prod")));
-    let answer = verdict(&JobValidation::new(Arc::<Cluster>::clone(&cluster)), new, Some(old)).await;
+    let answer = verdict(&validation(policy, Arc::<Cluster>::clone(&cluster)), new, Some(old)).await;
     assert_eq!(cluster.live_reads(), 0, "an update needs no look-up");
     answer
 }
@@ -184,10 +278,45 @@ async fn a_spec_that_is_only_written_otherwise_passes() {
 }
 
 #[tokio::test]
-async fn an_object_that_is_being_deleted_passes_whatever_it_holds() {
-    let mut old = job(&json!({}));
-    old["metadata"]["deletionTimestamp"] = json!("2030-01-01T00:00:00Z");
-    assert_eq!(updated(&old, &job(&json!({"task": 5}))).await, Answer::allowed());
+async fn a_deleting_jobs_metadata_may_change_and_its_spec_not() {
+    let deleting = |spec: &Value| {
+        let mut job = job(spec);
+        job["metadata"]["deletionTimestamp"] = json!("2030-01-01T00:00:00Z");
+        job
+    };
+    let old = deleting(&json!({"task": {"image": "No Image"}, "resources": {"requests": {"cpu": "1"}}}));
+    let mut released = old.clone();
+    released["metadata"]["finalizers"] = json!([]);
+    released["spec"]["resources"] = json!({"requests": {"cpu": "1000m"}, "limits": {}});
+    assert_eq!(updated(&old, &released).await, Answer::allowed(), "the same by value");
+    for change in [json!({"ttlSecondsAfterFinished": 5}), json!({"desiredState": "Cancelled"})] {
+        let mut changed = old.clone();
+        json_patch::merge(&mut changed, &json!({"spec": change}));
+        let answer = updated(&old, &changed).await;
+        assert_eq!((refused(&answer).0, fields(&answer)), (422, vec!["spec"]), "{change}");
+    }
+}
+
+#[tokio::test]
+async fn only_a_ttl_that_changed_is_judged_by_the_platforms_policy() {
+    let policy = json!({"ttl": {"maximum": 60, "required": true}, "image": {"requireDigest": true}});
+    let kept = |ttl: Value| job(&json!({"ttlSecondsAfterFinished": ttl}));
+    let (long, none) = (kept(json!(3600)), kept(Value::Null));
+    for old in [&long, &none] {
+        let mut cancelled = old.clone();
+        cancelled["spec"]["desiredState"] = json!("Cancelled");
+        assert_eq!(updated_under(&policy, old, &cancelled).await, Answer::allowed());
+        assert_eq!(updated_under(&policy, old, &kept(json!(60))).await, Answer::allowed());
+    }
+    for (old, new, told) in [
+        (&none, kept(json!(61)), "Invalid value: \"61\": must be at most 60, the platform's maximum"),
+        (&long, kept(json!(3601)), "Invalid value: \"3601\": must be at most 60, the platform's maximum"),
+        (&long, none.clone(), "Required value: the platform asks every Job for a TTL of at most 60, in seconds"),
+    ] {
+        let answer = updated_under(&policy, old, &new).await;
+        assert_eq!(fields(&answer), ["spec.ttlSecondsAfterFinished"]);
+        assert!(refused(&answer).1.ends_with(told), "{}", refused(&answer).1);
+    }
 }
 
 #[tokio::test]

@@ -8,16 +8,21 @@
 //! The transport knows nothing of kinds, a kind nothing of HTTP; between them stand [`Request`] and [`Answer`].
 
 pub mod answer;
+mod arrival;
 pub mod configuration;
 mod connection;
 mod endpoint;
 mod envelope;
+mod job_by_class;
 mod job_class;
 mod job_default;
+mod job_update;
 mod job_validate;
 mod limits;
 pub mod lookups;
 mod outline;
+mod parameters;
+mod references;
 mod review;
 mod server;
 #[cfg(test)]
@@ -26,12 +31,15 @@ mod time_limit;
 mod warnings;
 
 pub use answer::Answer;
+pub use arrival::Arrival;
 pub use envelope::{GroupVersionKind, GroupVersionResource, Operation, Request};
 pub use job_class::JobClassValidation;
 pub use job_default::JobDefaulting;
 pub use job_validate::JobValidation;
 pub use limits::Limits;
 pub use lookups::Lookups;
-pub use review::{Review, Reviews};
+pub use parameters::{KubernetesParametersValidation, OpenSandboxParametersValidation};
+pub use references::ReferenceChecks;
+pub use review::{Review, Reviews, Unreadable};
 pub use server::{Server, ServerError};
 pub use warnings::Warnings;

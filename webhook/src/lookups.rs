@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use ayatori_crds::JobClass;
+use ayatori_crds::rules::references::Referent;
+use ayatori_crds::rules::syntax::is_subdomain;
+use ayatori_crds::{JobClass, OpenSandboxExecutionParameters};
 use futures::future::BoxFuture;
 
 /// What the rules read of a namespace.
@@ -37,12 +39,18 @@ pub trait Lookups: fmt::Debug + Send + Sync {
     fn class(&self, name: &str) -> Option<Arc<JobClass>>;
     /// All classes, from the store.
     fn classes(&self) -> Vec<Arc<JobClass>>;
+    /// Settings of the OpenSandbox adapter, from the store.
+    fn sandbox_parameters(&self, name: &str) -> Option<Arc<OpenSandboxExecutionParameters>>;
     /// The namespace, from the API server; `None` when it does not exist.
     fn live_namespace<'a>(&'a self, name: &'a str) -> Live<'a, Option<Arc<NamespaceMeta>>>;
     /// The class, from the API server; `None` when it does not exist.
     fn live_class<'a>(&'a self, name: &'a str) -> Live<'a, Option<Arc<JobClass>>>;
     /// All classes, from the API server.
     fn live_classes(&self) -> Live<'_, Vec<Arc<JobClass>>>;
+    /// Settings of the OpenSandbox adapter, from the API server; `None` when they do not exist.
+    fn live_sandbox_parameters<'a>(&'a self, name: &'a str) -> Live<'a, Option<Arc<OpenSandboxExecutionParameters>>>;
+    /// Whether a namespace has an object of that kind and name, without a look into it. It is in no store.
+    fn live_exists<'a>(&'a self, namespace: &'a str, referent: Referent, name: &'a str) -> Live<'a, bool>;
 }
 
 /// How new an answer must be.
@@ -67,7 +75,7 @@ pub(crate) async fn namespace(
     }
 }
 
-/// The class, if it exists.
+/// The class, if it exists. What cannot be a name is not asked for: it would be part of a request's path.
 pub(crate) async fn class(
     lookups: &dyn Lookups,
     name: &str,
@@ -76,7 +84,22 @@ pub(crate) async fn class(
     let stored = if freshness == Freshness::Stored { lookups.class(name) } else { None };
     match stored {
         Some(found) => Ok(Some(found)),
+        None if !is_subdomain(name) => Ok(None),
         None => lookups.live_class(name).await,
+    }
+}
+
+/// The settings of the OpenSandbox adapter, if they exist.
+pub(crate) async fn sandbox_parameters(
+    lookups: &dyn Lookups,
+    name: &str,
+    freshness: Freshness,
+) -> Result<Option<Arc<OpenSandboxExecutionParameters>>, LookupError> {
+    let stored = if freshness == Freshness::Stored { lookups.sandbox_parameters(name) } else { None };
+    match stored {
+        Some(found) => Ok(Some(found)),
+        None if !is_subdomain(name) => Ok(None),
+        None => lookups.live_sandbox_parameters(name).await,
     }
 }
 

@@ -30,8 +30,8 @@ impl<'a> Outline<'a> {
     }
 
     /// Whether both specs are the same text. The API server writes both by the same encoder with sorted keys, so an
-    /// unchanged spec is the same text; where it is not, the rules are asked.
-    pub(crate) fn same_spec(&self, other: &Self) -> bool {
+    /// unchanged spec is the same text; where it is not, it may still be the same by value.
+    pub(crate) fn same_text(&self, other: &Self) -> bool {
         self.spec.map(RawValue::get) == other.spec.map(RawValue::get)
     }
 }

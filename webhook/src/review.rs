@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::timeout_at;
 
 use crate::envelope::{Envelope, Identified, Types};
-use crate::{Answer, Request};
+use crate::{Answer, Arrival, Request};
 
 /// What one path does with the requests of one resource.
 pub trait Review: Send + Sync {
@@ -31,8 +31,9 @@ pub struct Reviews {
 }
 
 /// A body in which no uid could be read: only the HTTP status can say so.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Unreadable(pub(crate) String);
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Unreadable(pub(crate) String);
 
 impl Reviews {
     /// Serves `review` at `path`.
@@ -48,17 +49,18 @@ impl Reviews {
         self.panics.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn at(&self, path: &str) -> Option<&dyn Review> {
+    /// The handler of `path`.
+    #[must_use]
+    pub fn at(&self, path: &str) -> Option<&dyn Review> {
         self.by_path.get(path).map(|review| &**review)
     }
 
-    /// The answering review of `body`, before `deadline`. Once the uid is read there is an answer that carries it.
-    pub(crate) async fn answer(
-        &self,
-        review: &dyn Review,
-        body: &[u8],
-        deadline: Instant,
-    ) -> Result<Vec<u8>, Unreadable> {
+    /// The answering review of `body`, before the deadline of its arrival. Once the uid is read there is an answer that
+    /// carries it.
+    ///
+    /// # Errors
+    /// Where no uid can be read.
+    pub async fn answer(&self, review: &dyn Review, body: &[u8], arrival: Arrival) -> Result<Vec<u8>, Unreadable> {
         let unreadable = |error: serde_json::Error| Unreadable(format!("not an AdmissionReview: {error}"));
         let Envelope { api_version, kind, request } = serde_json::from_slice(body).map_err(unreadable)?;
         let Identified { uid } = serde_json::from_str(request.get()).map_err(unreadable)?;
@@ -67,8 +69,8 @@ impl Reviews {
         }
         let types = Types { api_version, kind };
         let answer = if types.known() {
-            match serde_json::from_str(request.get()) {
-                Ok(request) => self.guarded(review, &request, &uid, deadline).await,
+            match serde_json::from_str::<Request<'_>>(request.get()) {
+                Ok(request) => self.guarded(review, &Request { arrival, ..request }, &uid).await,
                 Err(error) => Answer::bad_request(format!("cannot read the admission request: {error}")),
             }
         } else {
@@ -77,7 +79,7 @@ impl Reviews {
         answer.into_review(&types, &uid).map_err(unreadable)
     }
 
-    async fn guarded(&self, review: &dyn Review, request: &Request<'_>, uid: &str, deadline: Instant) -> Answer {
+    async fn guarded(&self, review: &dyn Review, request: &Request<'_>, uid: &str) -> Answer {
         let asked = &request.resource;
         if [asked.group.as_str(), &asked.version, &asked.resource] != review.resource()
             || !request.sub_resource.is_empty()
@@ -86,7 +88,11 @@ impl Reviews {
             return Answer::bad_request(format!("resource {whole} {} is not reviewed here", request.sub_resource));
         }
         let verdict = AssertUnwindSafe(async { review.review(request).await }).catch_unwind();
-        match timeout_at(deadline, verdict).await {
+        let in_time = match request.arrival.deadline {
+            Some(deadline) => timeout_at(deadline, verdict).await,
+            None => Ok(verdict.await),
+        };
+        match in_time {
             Ok(Ok(answer)) => answer,
             Ok(Err(panic)) => {
                 self.panics.fetch_add(1, Ordering::Relaxed);
@@ -114,21 +120,25 @@ mod tests {
     use std::time::Duration;
 
     use serde_json::{Value, json};
+    use tokio::time::Instant;
 
     use super::*;
     use crate::testing::{Script, review_body};
 
+    fn within_a_second() -> Arrival {
+        Arrival { deadline: Some(Instant::now() + Duration::from_secs(1)), ..Arrival::default() }
+    }
+
     async fn answer(script: Script, body: &Value) -> Value {
         let reviews = Reviews::default().with("/p", Arc::new(script));
-        let deadline = Instant::now() + Duration::from_secs(1);
         let body = serde_json::to_vec(body).unwrap();
-        let answer = reviews.answer(reviews.at("/p").unwrap(), &body, deadline).await;
+        let answer = reviews.answer(reviews.at("/p").unwrap(), &body, within_a_second()).await;
         serde_json::from_slice(&answer.unwrap()).unwrap()
     }
 
     async fn unreadable(body: &[u8]) -> Unreadable {
         let reviews = Reviews::default().with("/p", Arc::new(Script::Allow));
-        reviews.answer(reviews.at("/p").unwrap(), body, Instant::now()).await.unwrap_err()
+        reviews.answer(reviews.at("/p").unwrap(), body, within_a_second()).await.unwrap_err()
     }
 
     #[tokio::test]
@@ -191,8 +201,7 @@ mod tests {
         let reviews = Reviews::default().with("/p", Arc::new(Script::Panic));
         let body = serde_json::to_vec(&review_body()).unwrap();
         for count in 1..=2 {
-            let deadline = Instant::now() + Duration::from_secs(1);
-            let answer = reviews.answer(reviews.at("/p").unwrap(), &body, deadline).await.unwrap();
+            let answer = reviews.answer(reviews.at("/p").unwrap(), &body, within_a_second()).await.unwrap();
             let response = serde_json::from_slice::<Value>(&answer).unwrap()["response"].take();
             assert_eq!((&response["uid"], &response["allowed"]), (&json!("u-1"), &json!(false)));
             assert_eq!(response["status"]["code"], 500);

@@ -1,17 +1,18 @@
 //! Handlers, bodies and a cluster for this crate's tests.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use ayatori_crds::JobClass;
+use ayatori_crds::rules::references::Referent;
+use ayatori_crds::{JobClass, OpenSandboxExecutionParameters};
 use futures::FutureExt;
 use futures::future::{BoxFuture, ready};
 use serde_json::{Value, json};
 
 use crate::lookups::{Live, LookupError, NamespaceMeta};
-use crate::{Answer, Lookups, Request, Review};
+use crate::{Answer, Arrival, Lookups, Request, Review};
 
 /// What a test's handler does.
 #[derive(Debug, Clone, Copy)]
@@ -70,6 +71,9 @@ pub(crate) fn review_body() -> Value {
 pub(crate) struct Held {
     pub(crate) namespaces: BTreeMap<String, NamespaceMeta>,
     pub(crate) classes: Vec<JobClass>,
+    pub(crate) sandbox_parameters: Vec<OpenSandboxExecutionParameters>,
+    /// Namespace, kind and name of what is neither in a store nor looked into.
+    pub(crate) referents: BTreeSet<(String, Referent, String)>,
 }
 
 impl Held {
@@ -90,6 +94,43 @@ impl Held {
         self.classes.push(serde_json::from_value(class).unwrap());
         self
     }
+
+    /// A class of the OpenSandbox adapter that is accepted, and its settings overlaid by `settings`.
+    pub(crate) fn sandbox_class(mut self, name: &str, settings: &Value) -> Self {
+        self.classes.push(serde_json::from_value(sandbox_class_json(name)).unwrap());
+        self.sandbox_parameters(name, settings)
+    }
+
+    /// Settings of the OpenSandbox adapter, overlaid by `overlay`.
+    pub(crate) fn sandbox_parameters(mut self, name: &str, overlay: &Value) -> Self {
+        let mut parameters = json!({
+            "apiVersion": "execution.ayatori.ddupan.top/v1alpha1",
+            "kind": "OpenSandboxExecutionParameters",
+            "metadata": {"name": name, "uid": format!("uid-of-{name}")},
+            "spec": {
+                "endpoint": "https://sandbox.example",
+                "apiKeySecretRef": {"namespace": "platform", "name": "key", "key": "api-key"}
+            }
+        });
+        json_patch::merge(&mut parameters, overlay);
+        self.sandbox_parameters.push(serde_json::from_value(parameters).unwrap());
+        self
+    }
+
+    /// A Secret or ConfigMap.
+    pub(crate) fn referent(mut self, namespace: &str, referent: Referent, name: &str) -> Self {
+        self.referents.insert((namespace.to_owned(), referent, name.to_owned()));
+        self
+    }
+}
+
+/// An accepted class of the OpenSandbox adapter; its settings have its name.
+pub(crate) fn sandbox_class_json(name: &str) -> Value {
+    let mut class = class_json(name);
+    class["spec"]["controllerName"] = json!("execution.ayatori.ddupan.top/opensandbox");
+    class["spec"]["parametersRef"]["kind"] = json!("OpenSandboxExecutionParameters");
+    class["spec"]["parametersRef"]["name"] = json!(name);
+    class
 }
 
 /// An accepted class of the Kubernetes adapter.
@@ -117,6 +158,8 @@ pub(crate) struct Cluster {
     pub(crate) stored: Held,
     pub(crate) live: Option<Held>,
     pub(crate) live_reads: AtomicUsize,
+    /// How long it takes to answer whether something exists.
+    pub(crate) delay: Duration,
 }
 
 impl Cluster {
@@ -159,6 +202,10 @@ impl Lookups for Cluster {
         self.stored.classes.iter().cloned().map(Arc::new).collect()
     }
 
+    fn sandbox_parameters(&self, name: &str) -> Option<Arc<OpenSandboxExecutionParameters>> {
+        find_parameters(&self.stored, name)
+    }
+
     fn live_namespace<'a>(&'a self, name: &'a str) -> Live<'a, Option<Arc<NamespaceMeta>>> {
         self.read("namespace", |held| held.namespaces.get(name).cloned().map(Arc::new))
     }
@@ -170,6 +217,25 @@ impl Lookups for Cluster {
     fn live_classes(&self) -> Live<'_, Vec<Arc<JobClass>>> {
         self.read("classes", |held| held.classes.iter().cloned().map(Arc::new).collect())
     }
+
+    fn live_sandbox_parameters<'a>(&'a self, name: &'a str) -> Live<'a, Option<Arc<OpenSandboxExecutionParameters>>> {
+        self.read("parameters", |held| find_parameters(held, name))
+    }
+
+    fn live_exists<'a>(&'a self, namespace: &'a str, referent: Referent, name: &'a str) -> Live<'a, bool> {
+        let delay = self.delay;
+        let answer =
+            self.read("referent", |held| held.referents.contains(&(namespace.to_owned(), referent, name.to_owned())));
+        async move {
+            tokio::time::sleep(delay).await;
+            answer.await
+        }
+        .boxed()
+    }
+}
+
+fn find_parameters(held: &Held, name: &str) -> Option<Arc<OpenSandboxExecutionParameters>> {
+    held.sandbox_parameters.iter().find(|found| found.metadata.name.as_deref() == Some(name)).cloned().map(Arc::new)
 }
 
 fn find(held: &Held, name: &str) -> Option<Arc<JobClass>> {
@@ -178,20 +244,41 @@ fn find(held: &Held, name: &str) -> Option<Arc<JobClass>> {
 
 /// What `review` says of an object (its CREATE) or of the change from an old one (its UPDATE).
 pub(crate) async fn verdict(review: &dyn Review, object: &Value, old: Option<&Value>) -> Answer {
+    verdict_on(review, Some(object), old, Arrival::default()).await
+}
+
+/// What `review` says of a DELETE.
+pub(crate) async fn verdict_on_delete(review: &dyn Review, old: &Value) -> Answer {
+    verdict_on(review, None, Some(old), Arrival::default()).await
+}
+
+/// What `review` says of a request that came like that.
+pub(crate) async fn verdict_on(
+    review: &dyn Review,
+    object: Option<&Value>,
+    old: Option<&Value>,
+    arrival: Arrival,
+) -> Answer {
     let [group, version, resource] = review.resource();
-    let kind = object["kind"].as_str().unwrap_or("Job");
+    let any = object.or(old).unwrap_or(&Value::Null);
+    let operation = match (object, old) {
+        (None, _) => "DELETE",
+        (Some(_), None) => "CREATE",
+        (Some(_), Some(_)) => "UPDATE",
+    };
     let request = json!({
         "uid": "u-1",
-        "kind": {"group": group, "version": version, "kind": kind},
+        "kind": {"group": group, "version": version, "kind": any["kind"].as_str().unwrap_or("Job")},
         "resource": {"group": group, "version": version, "resource": resource},
-        "name": object["metadata"]["name"].as_str().unwrap_or_default(),
-        "namespace": object["metadata"]["namespace"].as_str().unwrap_or_default(),
-        "operation": if old.is_some() { "UPDATE" } else { "CREATE" },
+        "name": any["metadata"]["name"].as_str().unwrap_or_default(),
+        "namespace": any["metadata"]["namespace"].as_str().unwrap_or_default(),
+        "operation": operation,
         "object": object,
         "oldObject": old
     });
     let text = serde_json::to_string(&request).unwrap();
-    review.review(&serde_json::from_str(&text).unwrap()).await
+    let request = Request { arrival, ..serde_json::from_str(&text).unwrap() };
+    review.review(&request).await
 }
 
 /// The warnings of an answer that allows without a patch.

@@ -48,6 +48,10 @@ pub fn judge(view: &View<'_>) -> Result<Accepted, Refusal> {
     if !faults.is_empty() {
         return Err(refusal(reason::INVALID_TASK, rules::field_error::joined(&faults)));
     }
+    let faults = view.policy.errors(&job.spec);
+    if !faults.is_empty() {
+        return Err(refusal(reason::POLICY_VIOLATION, rules::field_error::joined(&faults)));
+    }
     let class = accepted_class(view)?;
     let name = class.metadata.name.as_deref().unwrap_or_default();
     check_namespace(view, job, class, name)?;

@@ -77,6 +77,7 @@ impl Seen {
         decide(&View {
             job,
             job_is_live: self.job_is_live,
+            policy: options.policy,
             class,
             namespace_labels: self.namespace.as_ref().or(stored_labels),
             namespace_is_live: self.namespace.is_some(),

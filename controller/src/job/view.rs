@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ayatori_crds::{Job, JobClass};
+use ayatori_crds::{Job, JobClass, rules::Policy};
 
 use super::{patience::Patience, references::Answers};
 use crate::backend::{Observation, Settings};
@@ -14,6 +14,8 @@ pub struct View<'a> {
     pub job: &'a Job,
     /// The Job came with an answer of the API server in this visit, not from a store that may lag.
     pub job_is_live: bool,
+    /// What the platform asks of every Job.
+    pub policy: Policy,
     /// The class that the Job names, or that the defaults give.
     pub class: ClassView<'a>,
     /// Labels of the Job's namespace; None where it is not known (yet).

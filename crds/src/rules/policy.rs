@@ -7,7 +7,7 @@ use super::{FieldError, image};
 use crate::{JobSpec, job::TaskSpec};
 
 /// The platform's policy. Without configuration it asks for nothing.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct Policy {
     /// How long finished Jobs are kept.
@@ -17,7 +17,7 @@ pub struct Policy {
 }
 
 /// Bounds of `spec.ttlSecondsAfterFinished`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct TtlPolicy {
     /// Seconds that are written into a Job that names none.
@@ -29,7 +29,7 @@ pub struct TtlPolicy {
 }
 
 /// Bounds of `spec.task.image`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct ImagePolicy {
     /// Whether an image must be named by its digest.

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use ayatori_crds::{ConditionStatus, JobClass};
+use ayatori_crds::{ConditionStatus, JobClass, rules::Policy};
 use serde_json::{Value, json};
 
 use super::*;
@@ -113,6 +113,7 @@ fn view<'a>(job: &'a Job, class: ClassView<'a>, settings: Settings, observation:
     View {
         job,
         job_is_live: live,
+        policy: Policy::default(),
         class,
         namespace_labels: Some(&NO_LABELS),
         namespace_is_live: live,
@@ -191,6 +192,35 @@ fn each_reason_why_a_job_waits_is_told() {
     }
     let bad = job("new", json!({"spec": {"task": {"image": "No Image"}}}));
     assert_eq!(says(&next(&bad, Observation::Absent, false), "Accepted"), "False/InvalidTask");
+}
+
+#[test]
+fn what_slipped_by_the_platforms_policy_waits_and_says_so() {
+    let policy: Policy =
+        serde_json::from_value(json!({"ttl": {"maximum": 60}, "image": {"requireDigest": true}})).unwrap();
+    let next = |job: &Job| {
+        let (class, settings) = (ClassView::Absent("c".into()), Settings::Missing);
+        decide(&View { policy, ..view(job, class, settings, Observation::Absent, false) }, time(NOW))
+    };
+    let slipped = next(&job("new", json!({"spec": {"ttlSecondsAfterFinished": 61}})));
+    assert_eq!(says(&slipped, "Accepted"), "False/PolicyViolation", "before anything that its class says");
+    let message = conditions::find(&written(slipped).conditions, "Accepted").unwrap().message.clone();
+    assert!(message.contains("spec.task.image: ") && message.contains("; spec.ttlSecondsAfterFinished: "), "{message}");
+    let bad = next(&job("new", json!({"spec": {"ttlSecondsAfterFinished": 61, "task": {"image": "No Image"}}})));
+    assert_eq!(says(&bad, "Accepted"), "False/InvalidTask", "before the policy");
+    let digest = format!("app@sha256:{}", "a".repeat(64));
+    let kept = next(&job("new", json!({"spec": {"ttlSecondsAfterFinished": 60, "task": {"image": digest}}})));
+    assert_eq!(says(&kept, "Accepted"), "False/JobClassNotFound");
+}
+
+#[test]
+fn an_accepted_job_is_never_judged_again() {
+    let policy: Policy = serde_json::from_value(json!({"ttl": {"required": true}})).unwrap();
+    let settings = Settings::Present { uid: "parameters-uid".into() };
+    let class = class(true, true);
+    let (accepted, class) = (job("accepted", json!({})), ClassView::Present(&class));
+    let seen = View { policy, ..view(&accepted, class, settings, Observation::Absent, false) };
+    assert_eq!(decide(&seen, time(NOW)), Step::Backend(Request::Prepare));
 }
 
 #[test]

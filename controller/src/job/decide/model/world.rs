@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ayatori_crds::{Job, JobClass, conditions::reason, job::DesiredState, names::JOB_CLEANUP_FINALIZER};
+use ayatori_crds::{Job, JobClass, conditions::reason, job::DesiredState, names::JOB_CLEANUP_FINALIZER, rules::Policy};
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -134,6 +134,7 @@ impl World {
         let view = View {
             job,
             job_is_live: seen.live_job,
+            policy: Policy::default(),
             class: ClassView::Present(&self.class),
             namespace_labels: Some(&labels),
             namespace_is_live: true,
