@@ -1,7 +1,7 @@
 //! The `AdmissionReview` around an object: only what we read of it, in three layers, so that the uid survives whatever
 //! is wrong further in (spec B9).
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 use crate::Arrival;
@@ -15,12 +15,18 @@ pub(crate) const KIND: &str = "AdmissionReview";
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Envelope<'a> {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "text")]
     pub(crate) api_version: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "text")]
     pub(crate) kind: String,
     #[serde(borrow)]
     pub(crate) request: &'a RawValue,
+}
+
+/// A text; whatever else stands there is none, and no reason to lose the uid.
+fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let raw = <&RawValue>::deserialize(deserializer)?;
+    Ok(serde_json::from_str(raw.get()).unwrap_or_default())
 }
 
 /// `apiVersion` and `kind`, which the answer repeats.

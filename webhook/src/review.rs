@@ -182,12 +182,15 @@ mod tests {
                 "admission.k8s.io/v1beta1 AdmissionReview is not served",
             ),
             ("/kind", json!("ConversionReview"), "ConversionReview is not served"),
+            ("/apiVersion", json!(["v1"]), "AdmissionReview is not served"),
+            ("/kind", json!(null), "is not served"),
         ];
         for (pointer, value, told) in wrong {
             let mut body = review_body();
             *body.pointer_mut(pointer).unwrap() = value;
             let answer = answer(Script::Allow, &body).await;
-            assert_eq!(answer["apiVersion"], body["apiVersion"], "{pointer}");
+            let types = [&body["apiVersion"], &body["kind"]].map(|given| given.as_str().unwrap_or_default());
+            assert_eq!([&answer["apiVersion"], &answer["kind"]].map(|said| said.as_str().unwrap()), types, "{pointer}");
             let response = &answer["response"];
             assert_eq!((&response["uid"], &response["allowed"]), (&json!("u-1"), &json!(false)), "{pointer}");
             assert_eq!(response["status"]["code"], 400, "{pointer}");
