@@ -9,6 +9,8 @@
 
 pub mod answer;
 mod arrival;
+#[cfg(test)]
+mod bypass_tests;
 pub mod configuration;
 mod connection;
 mod endpoint;
