@@ -19,3 +19,4 @@ pub mod own;
 pub mod process;
 pub mod scene;
 pub mod shared;
+pub mod webhooks;

@@ -45,6 +45,11 @@ pub struct Ayatori {
 impl Ayatori {
     /// Starts it with a kubeconfig; does not wait for anything.
     pub fn start(cluster: &Cluster, kubeconfig: &Path, ports: Ports) -> anyhow::Result<Self> {
+        Self::start_with(cluster, kubeconfig, ports, &[])
+    }
+
+    /// As [`Self::start`], with more arguments.
+    pub fn start_with(cluster: &Cluster, kubeconfig: &Path, ports: Ports, arguments: &[&str]) -> anyhow::Result<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(1);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         // Beside the logs of the cluster's parts, so that a failed test shows its end with theirs.
@@ -55,6 +60,7 @@ impl Ayatori {
             .args(["--webhook-cert-extra-name", "127.0.0.1", "--namespace", "ayatori-system"])
             .arg(format!("--webhook-port={}", ports.webhook))
             .arg(format!("--health-probe-bind-address=127.0.0.1:{}", ports.probes))
+            .args(arguments)
             .env("KUBECONFIG", kubeconfig)
             // What is read off the log (its readiness) is in the default lines.
             .env_remove("RUST_LOG")

@@ -62,6 +62,36 @@ async fn a_finished_job_takes_its_native_job_and_its_pod_with_it() -> anyhow::Re
 }
 
 #[tokio::test]
+async fn the_spec_of_a_deleting_job_may_not_change_and_its_finalizers_may_go() -> anyhow::Result<()> {
+    in_namespace(async |scene| {
+        let mut held = with(job("job", "exit 0"), "jobClassName", json!("no-such-class"));
+        held["metadata"]["finalizers"] = json!(["other.example/held"]);
+        scene.create(&held).await?;
+        scene.until_condition("job", "Accepted", "False/JobClassNotFound").await?;
+        scene.delete("job").await?;
+        // Ours goes by itself.
+        let ours_is_gone =
+            |job: &ayatori_crds::Job| job.metadata.finalizers.as_deref().is_some_and(|all| all.len() == 1);
+        scene.until("job", "only the other finalizer is left", ours_is_gone).await?;
+        for (spec, words) in [
+            (
+                json!({"task": {"image": "localhost/busybox:2"}}),
+                "spec.task.image: Invalid value: \"object\": is immutable",
+            ),
+            (json!({"ttlSecondsAfterFinished": 5}), "spec: Forbidden: the Job is being deleted"),
+            (json!({"desiredState": "Cancelled"}), "spec: Forbidden: the Job is being deleted"),
+        ] {
+            let refused = scene.patch("job", json!({"spec": spec})).await;
+            let said = refused.err().map(|error| error.to_string()).unwrap_or_default();
+            ensure!(said.contains(words), "{spec}: {said:?}");
+        }
+        scene.patch("job", json!({"metadata": {"labels": {"edited": "yes"}, "finalizers": null}})).await?;
+        scene.until_gone("job").await
+    })
+    .await
+}
+
+#[tokio::test]
 async fn jobs_deleted_right_after_they_were_made_leave_nothing() -> anyhow::Result<()> {
     in_namespace(async |scene| {
         // Each is somewhere else on its way: resolving, scheduling, starting, running.

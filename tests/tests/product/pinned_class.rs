@@ -3,6 +3,7 @@
 
 use anyhow::{Context, ensure};
 use ayatori_crds::{JobClass, KubernetesExecutionParameters};
+use ayatori_tests::eventually;
 use kube::{
     Api,
     api::{DeleteParams, ListParams, PostParams},
@@ -11,8 +12,11 @@ use serde_json::{Value, json};
 
 use ayatori_tests::product::{
     jobs::{class, condition, job, parameters, uid, with},
-    scene::{QUIET, Scene, object, offer},
+    own::alone,
+    process::{Ayatori, Ports},
+    scene::{BOUND, QUIET, Scene, object, offer},
     shared::in_namespace,
+    webhooks::Webhooks,
 };
 
 /// A Job that is accepted and not started: its class waits for a RuntimeClass. Returns the class's name.
@@ -62,14 +66,25 @@ async fn a_class_that_is_made_anew_does_not_take_over_a_job_of_the_old_one() -> 
     .await
 }
 
+/// Only with the webhook away: it keeps settings that a class uses.
 #[tokio::test]
 async fn parameters_that_are_made_anew_do_not_take_over_a_job_of_the_old_ones() -> anyhow::Result<()> {
-    in_namespace(async |scene| {
+    alone(async |scene, kubeconfig| {
+        let process = Ayatori::ready(scene.cluster, kubeconfig, Ports::MAIN).await?;
         let name = accepted_and_waiting(scene).await?;
         let before = resolved(scene).await?;
+        process.kill();
+        let kubectl = scene.kubectl();
+        let saved = Webhooks::remove(&kubectl)?;
         let settings = Api::<KubernetesExecutionParameters>::all(scene.client.clone());
-        settings.delete(&name, &DeleteParams::default()).await?;
+        // The API server goes on asking the webhook for a moment.
+        eventually("the settings are deleted", BOUND, async || {
+            Ok(settings.delete(&name, &DeleteParams::default()).await.map(drop)?)
+        })
+        .await?;
         settings.create(&PostParams::default(), &object(&parameters(&name))?).await?;
+        saved.restore(&kubectl)?;
+        let _process = Ayatori::ready(scene.cluster, kubeconfig, Ports::MAIN).await?;
         it_stays(scene, "ParametersReplaced", &before).await
     })
     .await

@@ -11,6 +11,7 @@ use ayatori_tests::product::{
     process::{Ayatori, Ports},
     scene::object,
     shared::in_namespace,
+    webhooks::Webhooks,
 };
 
 fn is_guarded(job: &Job) -> bool {
@@ -107,26 +108,4 @@ async fn a_job_whose_finalizer_was_lost_gets_it_back_before_anything_is_started(
         Ok(())
     })
     .await
-}
-
-/// The webhook configurations, while they are away.
-struct Webhooks(String);
-
-impl Webhooks {
-    const KINDS: &str = "mutatingwebhookconfigurations,validatingwebhookconfigurations";
-
-    fn remove(kubectl: &ayatori_tests::product::kubectl::Kubectl) -> anyhow::Result<Self> {
-        let list = kubectl.ok(&["get", Self::KINDS, "-o", "json"])?.stdout;
-        let mut list: Value = serde_json::from_str(&list)?;
-        for item in list["items"].as_array_mut().into_iter().flatten() {
-            let metadata = item["metadata"].as_object_mut().unwrap();
-            metadata.retain(|key, _| key == "name");
-        }
-        kubectl.ok(&["delete", Self::KINDS, "--all"])?;
-        Ok(Self(list.to_string()))
-    }
-
-    fn restore(&self, kubectl: &ayatori_tests::product::kubectl::Kubectl) -> anyhow::Result<()> {
-        kubectl.ok_with(&["create", "-f", "-"], &self.0).map(drop)
-    }
 }
