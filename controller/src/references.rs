@@ -3,12 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ayatori_crds::rules::references::Referent;
 use kube::{Client, api::GetParams, core::Request};
 use serde::{Deserialize, de::IgnoredAny};
 
 use crate::{
     call::{CallError, bounded, found},
-    job::references::{Answer, Kind, Reference},
+    job::references::{Answer, Reference},
 };
 
 /// Metadata, of which only the names of the fields are read: the API server lists there who wrote which.
@@ -83,8 +84,8 @@ async fn look(
     wanted: &BTreeSet<String>,
 ) -> Result<Answer, CallError> {
     let resource = match reference.kind {
-        Kind::Secret => "secrets",
-        Kind::ConfigMap => "configmaps",
+        Referent::Secret => "secrets",
+        Referent::ConfigMap => "configmaps",
     };
     let (path, parameters) = (Request::new(format!("/api/v1/namespaces/{namespace}/{resource}")), GetParams::default());
     let metadata = path.get_metadata(&reference.name, &parameters).map_err(kube::Error::BuildRequest)?;

@@ -5,7 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ayatori_crds::{
     conditions::reason,
-    job::{EnvVar, KeySelector, TaskSpec},
+    job::TaskSpec,
+    rules::{
+        references::{Referent, required},
+        syntax::is_subdomain,
+    },
 };
 
 use super::accept::Refusal;
@@ -17,18 +21,9 @@ pub const READ_LIMIT: usize = 32;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Reference {
     /// What it is.
-    pub kind: Kind,
+    pub kind: Referent,
     /// Its name.
     pub name: String,
-}
-
-/// What can be referred to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
-    /// A Secret.
-    Secret,
-    /// A ConfigMap.
-    ConfigMap,
 }
 
 /// What a look at an object showed. Values are never held.
@@ -58,10 +53,7 @@ pub(super) enum Next {
 
 /// The first reference that was not read yet or is missing, in the order of the task: pull secrets, then variables.
 pub(super) fn next(task: &TaskSpec, answers: &Answers) -> Next {
-    let pull = task.image_pull_secrets.iter().map(|secret| (Kind::Secret, secret.name.as_str(), None));
-    let needed: Vec<_> = pull
-        .chain(task.env.iter().filter_map(key).map(|(kind, of)| (kind, of.name.as_str(), Some(of.key.as_str()))))
-        .collect();
+    let needed: Vec<_> = required(task).into_iter().map(|needed| (needed.referent, needed.name, needed.key)).collect();
     let mut seen = BTreeSet::new();
     for (kind, name, key) in &needed {
         seen.insert((kind, name));
@@ -70,18 +62,18 @@ pub(super) fn next(task: &TaskSpec, answers: &Answers) -> Next {
         }
         let reference = Reference { kind: *kind, name: (*name).to_owned() };
         let fault = match answers.get(&reference) {
-            _ if !is_name(name) => {
-                Some(absent(*kind, key.is_none(), format!("{name:?} is no name of a {}", word(*kind))))
+            _ if !is_subdomain(name) => {
+                Some(absent(*kind, key.is_none(), format!("{name:?} is no name of a {}", kind.as_str())))
             }
             None => {
                 let keys = needed.iter().filter(|other| (other.0, other.1) == (*kind, *name));
                 return Next::Read(reference, keys.filter_map(|(_, _, key)| key.map(str::to_owned)).collect());
             }
             Some(Answer::Absent) => {
-                Some(absent(*kind, key.is_none(), format!("waiting for {} {name:?} to be created", word(*kind))))
+                Some(absent(*kind, key.is_none(), format!("waiting for {} {name:?} to be created", kind.as_str())))
             }
             Some(Answer::Forbidden(why)) => {
-                Some(absent(*kind, key.is_none(), format!("{} {name:?} could not be read: {why}", word(*kind))))
+                Some(absent(*kind, key.is_none(), format!("{} {name:?} could not be read: {why}", kind.as_str())))
             }
             Some(Answer::Present(keys)) => {
                 key.filter(|key| !keys.contains(*key)).map(|key| missing_key(*kind, name, key))
@@ -94,49 +86,21 @@ pub(super) fn next(task: &TaskSpec, answers: &Answers) -> Next {
     Next::Complete
 }
 
-/// The key that a variable cannot be without.
-fn key(variable: &EnvVar) -> Option<(Kind, &KeySelector)> {
-    let source = variable.value_from.as_ref()?;
-    let secret = source.secret_key_ref.as_ref().map(|selector| (Kind::Secret, selector));
-    let config_map = || source.config_map_key_ref.as_ref().map(|selector| (Kind::ConfigMap, selector));
-    secret.or_else(config_map).filter(|(_, selector)| selector.optional != Some(true))
-}
-
-const fn word(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Secret => "Secret",
-        Kind::ConfigMap => "ConfigMap",
-    }
-}
-
-fn absent(kind: Kind, for_pulling: bool, message: String) -> Refusal {
+fn absent(kind: Referent, for_pulling: bool, message: String) -> Refusal {
     let reason = match kind {
-        Kind::Secret if for_pulling => reason::IMAGE_PULL_SECRET_NOT_FOUND,
-        Kind::Secret => reason::SECRET_NOT_FOUND,
-        Kind::ConfigMap => reason::CONFIG_MAP_NOT_FOUND,
+        Referent::Secret if for_pulling => reason::IMAGE_PULL_SECRET_NOT_FOUND,
+        Referent::Secret => reason::SECRET_NOT_FOUND,
+        Referent::ConfigMap => reason::CONFIG_MAP_NOT_FOUND,
     };
     Refusal { reason, message }
 }
 
-fn missing_key(kind: Kind, name: &str, key: &str) -> Refusal {
+fn missing_key(kind: Referent, name: &str, key: &str) -> Refusal {
     let reason = match kind {
-        Kind::Secret => reason::SECRET_KEY_NOT_FOUND,
-        Kind::ConfigMap => reason::CONFIG_MAP_KEY_NOT_FOUND,
+        Referent::Secret => reason::SECRET_KEY_NOT_FOUND,
+        Referent::ConfigMap => reason::CONFIG_MAP_KEY_NOT_FOUND,
     };
-    Refusal { reason, message: format!("waiting for {} {name:?} to have the key {key:?}", word(kind)) }
-}
-
-/// A DNS-1123 subdomain. Anything else is never put into the path of a request: `../` would read something else with
-/// our rights.
-fn is_name(name: &str) -> bool {
-    let plain = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit();
-    let label = |label: &str| {
-        let bytes = label.as_bytes();
-        bytes.iter().all(|c| plain(*c) || *c == b'-')
-            && bytes.first().copied().is_some_and(plain)
-            && bytes.last().copied().is_some_and(plain)
-    };
-    name.len() <= 253 && name.split('.').all(label)
+    Refusal { reason, message: format!("waiting for {} {name:?} to have the key {key:?}", kind.as_str()) }
 }
 
 #[cfg(test)]
@@ -159,8 +123,8 @@ mod tests {
         json!({"name": "B", "valueFrom": {"configMapKeyRef": {"name": name, "key": key}}})
     }
 
-    fn answers(all: &[(Kind, &str, Answer)]) -> Answers {
-        let of = |(kind, name, answer): &(Kind, &str, Answer)| {
+    fn answers(all: &[(Referent, &str, Answer)]) -> Answers {
+        let of = |(kind, name, answer): &(Referent, &str, Answer)| {
             (Reference { kind: *kind, name: (*name).to_owned() }, answer.clone())
         };
         all.iter().map(of).collect()
@@ -185,31 +149,35 @@ mod tests {
             Next::Read(reference, keys.iter().map(|key| (*key).to_owned()).collect())
         };
         let mut known = answers(&[]);
-        assert_eq!(next(&task, &known), read(Kind::Secret, "pull", &[]));
-        known.extend(answers(&[(Kind::Secret, "pull", keys(&[]))]));
-        assert_eq!(next(&task, &known), read(Kind::Secret, "s", &["a", "b"]));
-        known.extend(answers(&[(Kind::Secret, "s", keys(&["a", "b"]))]));
-        assert_eq!(next(&task, &known), read(Kind::ConfigMap, "c", &["x"]));
-        known.extend(answers(&[(Kind::ConfigMap, "c", keys(&["x"]))]));
+        assert_eq!(next(&task, &known), read(Referent::Secret, "pull", &[]));
+        known.extend(answers(&[(Referent::Secret, "pull", keys(&[]))]));
+        assert_eq!(next(&task, &known), read(Referent::Secret, "s", &["a", "b"]));
+        known.extend(answers(&[(Referent::Secret, "s", keys(&["a", "b"]))]));
+        assert_eq!(next(&task, &known), read(Referent::ConfigMap, "c", &["x"]));
+        known.extend(answers(&[(Referent::ConfigMap, "c", keys(&["x"]))]));
         assert_eq!(next(&task, &known), Next::Complete);
     }
 
     #[test]
     fn what_is_missing_is_told_with_its_own_reason() {
         for (task, answer, expected) in [
-            (task(&["s"], json!([])), (Kind::Secret, "s", Answer::Absent), "ImagePullSecretNotFound"),
-            (task(&[], json!([secret("s", "k", None)])), (Kind::Secret, "s", Answer::Absent), "SecretNotFound"),
-            (task(&[], json!([secret("s", "k", Some(false))])), (Kind::Secret, "s", keys(&[])), "SecretKeyNotFound"),
-            (task(&[], json!([config_map("c", "k")])), (Kind::ConfigMap, "c", Answer::Absent), "ConfigMapNotFound"),
+            (task(&["s"], json!([])), (Referent::Secret, "s", Answer::Absent), "ImagePullSecretNotFound"),
+            (task(&[], json!([secret("s", "k", None)])), (Referent::Secret, "s", Answer::Absent), "SecretNotFound"),
+            (
+                task(&[], json!([secret("s", "k", Some(false))])),
+                (Referent::Secret, "s", keys(&[])),
+                "SecretKeyNotFound",
+            ),
+            (task(&[], json!([config_map("c", "k")])), (Referent::ConfigMap, "c", Answer::Absent), "ConfigMapNotFound"),
             (
                 task(&[], json!([config_map("c", "k")])),
-                (Kind::ConfigMap, "c", keys(&["other"])),
+                (Referent::ConfigMap, "c", keys(&["other"])),
                 "ConfigMapKeyNotFound",
             ),
         ] {
             assert_eq!(refused(next(&task, &answers(&[answer]))).0, expected);
         }
-        let forbidden = answers(&[(Kind::Secret, "s", Answer::Forbidden("no rights".into()))]);
+        let forbidden = answers(&[(Referent::Secret, "s", Answer::Forbidden("no rights".into()))]);
         let (_, message) = refused(next(&task(&["s"], json!([])), &forbidden));
         assert_eq!(message, "Secret \"s\" could not be read: no rights");
     }
@@ -226,7 +194,7 @@ mod tests {
             let (reason, message) = refused(next(&task(&[], json!([secret(name, "k", None)])), &answers(&[])));
             assert_eq!(reason, "SecretNotFound", "{name:?}: {message}");
         }
-        assert!(is_name("a-1.b") && is_name(&"a".repeat(253)) && !is_name(&"a".repeat(254)));
+        assert!(is_subdomain("a-1.b") && is_subdomain(&"a".repeat(253)) && !is_subdomain(&"a".repeat(254)));
     }
 
     proptest! {
