@@ -13,8 +13,9 @@ use ayatori_controller::{
         Backend,
         kubernetes::{KubernetesBackend, leftovers},
     },
+    clock::Clock,
     job::{self, act::JobController, options::Options},
-    job_class,
+    job_class, parameters,
     stores::{self, Change, Stores},
     ttl,
 };
@@ -28,12 +29,14 @@ use ayatori_webhook::{
     },
 };
 use futures::{FutureExt, future::BoxFuture};
-use kube::Client;
+use http::{Response, header};
+use kube::{Client, client::ClientBuilder};
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     sync::{broadcast, watch},
     task::{self, JoinSet},
 };
+use tower::util::MapResponseLayer;
 
 use crate::{
     admin, config::Config, lookups::StoreLookups, platform::Platform, preflight,
@@ -47,7 +50,8 @@ use crate::{
 pub(crate) async fn run(config: Config) -> Result<()> {
     let mut signals = Signals::new()?;
     let platform = config.platform.platform()?;
-    let (client, server) = client().await?;
+    let clock = Clock::default();
+    let (client, server) = client(&clock).await?;
     let certificate = ServingCertificate::new(
         client.clone(),
         config.namespace.clone(),
@@ -92,8 +96,8 @@ pub(crate) async fn run(config: Config) -> Result<()> {
         Ok(())
     });
     let (stop_controllers, controllers_stop) = watch::channel(false);
-    let controllers =
-        spawn_controllers(&mut tasks, &client, &stores, config.job_options(&platform), &changes, &controllers_stop);
+    let options = config.job_options(&platform);
+    let controllers = spawn_controllers(&mut tasks, &client, &stores, options, &clock, &changes, &controllers_stop);
     readiness.send_replace(None);
     tracing::info!(webhook = %config.webhook_address(), "ready");
 
@@ -122,15 +126,23 @@ pub(crate) async fn run(config: Config) -> Result<()> {
     }
 }
 
-/// A client that never retries by itself (every visit decides afresh), and the server's address.
-async fn client() -> Result<(Client, String)> {
+/// A client that never retries by itself (every visit decides afresh) and tells the clock what answers say of the time,
+/// and the server's address.
+async fn client(clock: &Clock) -> Result<(Client, String)> {
     let mut config = kube::Config::infer()
         .await
         .context("no Kubernetes configuration: neither a kubeconfig nor a pod's ServiceAccount")?;
     config.default_retry = false;
     let server = config.cluster_url.to_string();
-    let client = Client::try_from(config).context("the Kubernetes configuration cannot be used")?;
-    Ok((client, server))
+    let clock = clock.clone();
+    let dates = MapResponseLayer::new(move |response: Response<_>| {
+        if let Some(date) = response.headers().get(header::DATE).and_then(|date| date.to_str().ok()) {
+            clock.saw(date);
+        }
+        response
+    });
+    let builder = ClientBuilder::try_from(config).context("the Kubernetes configuration cannot be used")?;
+    Ok((builder.with_layer(&dates).build(), server))
 }
 
 fn reviews(lookups: &Arc<dyn Lookups>, platform: &Platform) -> Reviews {
@@ -155,19 +167,24 @@ fn spawn_controllers(
     client: &Client,
     stores: &Stores,
     options: Options,
+    clock: &Clock,
     changes: &broadcast::Sender<Change>,
     stop: &watch::Receiver<bool>,
 ) -> Vec<&'static str> {
     let backend: Arc<dyn Backend> = Arc::new(KubernetesBackend::new(client.clone(), stores.clone()));
-    let jobs = JobController::new(client.clone(), stores.clone(), Arc::clone(&backend), options);
+    let jobs = JobController::new(client.clone(), stores.clone(), Arc::clone(&backend), options, clock.clone());
     let (changes, stop) = (|| changes.subscribe(), || switched(stop.clone()));
-    let controllers: [(&'static str, BoxFuture<'static, ()>); 4] = [
-        ("job controller", job::run(jobs, stores.jobs.clone(), changes(), stop()).boxed()),
+    let controllers: [(&'static str, BoxFuture<'static, ()>); 5] = [
+        ("job controller", job::run(jobs, stores.clone(), changes(), stop()).boxed()),
         (
             "jobclass controller",
-            job_class::act::run(client.clone(), stores.classes.clone(), backend, changes(), stop()).boxed(),
+            job_class::act::run(client.clone(), stores.clone(), backend, clock.clone(), changes(), stop()).boxed(),
         ),
-        ("ttl controller", ttl::act::run(client.clone(), stores.jobs.clone(), changes(), stop()).boxed()),
+        ("parameters controller", parameters::act::run(client.clone(), stores.clone(), changes(), stop()).boxed()),
+        (
+            "ttl controller",
+            ttl::act::run(client.clone(), stores.jobs.clone(), clock.clone(), changes(), stop()).boxed(),
+        ),
         ("leftovers controller", leftovers::run(client.clone(), stores.clone(), changes(), stop()).boxed()),
     ];
     let names = controllers.iter().map(|(name, _)| *name).collect();

@@ -12,50 +12,41 @@ pub mod view;
 
 use std::{future::Future, sync::Arc};
 
-use ayatori_crds::{
-    Job, JobState,
-    conditions::{ACCEPTED, is_true},
-};
-use kube::{
-    ResourceExt,
-    runtime::reflector::{ObjectRef, Store},
-};
+use ayatori_crds::Job;
+use kube::runtime::reflector::{ObjectRef, Store};
 use tokio::sync::broadcast;
 
-use crate::{queue, stores::Change};
+use crate::{
+    queue,
+    stores::{Change, Stores, job_index::JobIndex},
+};
 
 /// Runs the Job controller until `stop` ends.
 pub async fn run(
     controller: act::JobController,
-    jobs: Store<Job>,
+    stores: Stores,
     changes: broadcast::Receiver<Change>,
     stop: impl Future<Output = ()> + Send + 'static,
 ) {
     let controller = Arc::new(controller);
-    let store = jobs.clone();
+    let (jobs, index) = (stores.jobs.clone(), stores.job_index);
     let visit = move |job| {
         let controller = Arc::clone(&controller);
         async move { controller.visit(job).await }
     };
-    queue::run(jobs, changes, move |change| affected(&store, change), visit, stop).await;
+    queue::run(stores.jobs, changes, move |change| affected(&jobs, &index, change), visit, stop).await;
 }
 
 /// The Jobs that a change concerns. A class, its parameters or a namespace concern those that wait (spec C1).
-fn affected(jobs: &Store<Job>, change: Option<Change>) -> Vec<ObjectRef<Job>> {
-    let waiting = |job: &Job| {
-        let state = JobState::of(job);
-        !is_true(job.conditions(), ACCEPTED) && !state.is_terminal() || state == JobState::Scheduling
-    };
+fn affected(jobs: &Store<Job>, index: &JobIndex, change: Option<Change>) -> Vec<ObjectRef<Job>> {
     match change {
         Some(Change::Job(job) | Change::Execution(job)) => vec![job],
-        Some(Change::Class(_) | Change::Parameters(_)) => references(jobs, waiting),
+        Some(Change::Class(_) | Change::Parameters(_)) => index.waiting(),
         Some(Change::Namespace(name)) => {
-            references(jobs, |job| job.namespace().is_some_and(|namespace| namespace == name) && waiting(job))
+            let mut waiting = index.waiting();
+            waiting.retain(|job| job.namespace.as_ref() == Some(&name));
+            waiting
         }
-        None => references(jobs, |_| true),
+        None => jobs.state().iter().map(|job| ObjectRef::from_obj(job.as_ref())).collect(),
     }
-}
-
-fn references(jobs: &Store<Job>, filter: impl Fn(&Job) -> bool) -> Vec<ObjectRef<Job>> {
-    jobs.state().iter().filter(|job| filter(job)).map(|job| ObjectRef::from_obj(job.as_ref())).collect()
 }

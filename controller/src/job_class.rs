@@ -1,4 +1,6 @@
-//! JobClass: whether it can be used (spec section 10).
+//! Classes: what their status says, and that they stay while a Job holds them.
 
 pub mod act;
 pub mod decide;
+mod holders;
+pub mod status;

@@ -6,8 +6,10 @@
 
 pub mod backend;
 pub mod call;
+pub mod clock;
 pub mod job;
 pub mod job_class;
+pub mod parameters;
 pub mod patch;
 pub mod queue;
 pub mod references;

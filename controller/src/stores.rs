@@ -21,8 +21,10 @@ use tokio::sync::{broadcast, mpsc};
 
 use crate::backend::kubernetes::objects::{NativeJob, NativePod};
 
+pub mod job_index;
 mod pods;
 
+use job_index::JobIndex;
 pub use pods::PodIndex;
 
 /// A namespace with only its metadata: rules read its labels and annotations.
@@ -53,6 +55,8 @@ pub enum Change {
 pub struct Stores {
     /// Jobs.
     pub jobs: Store<Job>,
+    /// Those that are not over, by class and by what they wait for.
+    pub job_index: Arc<JobIndex>,
     /// Classes.
     pub classes: Store<JobClass>,
     /// Settings of the Kubernetes adapter.
@@ -83,9 +87,14 @@ pub fn stores(client: &Client) -> (Stores, Vec<Watch>, broadcast::Sender<Change>
     let (changes, _) = broadcast::channel(CHANGE_BUFFER);
     let everything = watch_config();
     let ours = watch_config().labels(JOB_UID_LABEL);
-    let (jobs, watch_jobs) = watch(Api::<Job>::all(client.clone()), everything.clone(), &changes, |job| {
-        Some(Change::Job(ObjectRef::from_obj(job)))
-    });
+    let job_index = Arc::new(JobIndex::default());
+    let index = Arc::clone(&job_index);
+    let (jobs, watch_jobs) =
+        watch_with(Api::<Job>::all(client.clone()), everything.clone(), &changes, move |store, job| {
+            let key = ObjectRef::from_obj(job);
+            index.set(&key, store.get(&key).as_deref());
+            Some(Change::Job(key))
+        });
     let (classes, watch_classes) = watch(Api::<JobClass>::all(client.clone()), everything.clone(), &changes, |class| {
         Some(Change::Class(class.name_any()))
     });
@@ -104,7 +113,16 @@ pub fn stores(client: &Client) -> (Stores, Vec<Watch>, broadcast::Sender<Change>
         watch(Api::<NativeJob>::all(client.clone()), ours.clone(), &changes, |native| execution(native.meta()));
     let pods = Arc::new(PodIndex::default());
     let watch_pods = pods::watch(Api::<NativePod>::all(client.clone()), ours, Arc::clone(&pods), changes.clone());
-    let stores = Stores { jobs, classes, kubernetes_parameters, opensandbox_parameters, namespaces, native_jobs, pods };
+    let stores = Stores {
+        jobs,
+        job_index,
+        classes,
+        kubernetes_parameters,
+        opensandbox_parameters,
+        namespaces,
+        native_jobs,
+        pods,
+    };
     let watches = vec![
         watch_jobs,
         watch_classes,
@@ -158,13 +176,27 @@ fn watch<K>(
 where
     K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
 {
+    watch_with(api, config, changes, move |_, object| change(object))
+}
+
+/// As [`watch`]; `change` sees the store as it is after the change.
+fn watch_with<K>(
+    api: Api<K>,
+    config: watcher::Config,
+    changes: &broadcast::Sender<Change>,
+    change: impl Fn(&Store<K>, &K) -> Option<Change> + Send + 'static,
+) -> (Store<K>, Watch)
+where
+    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
+{
     let (reader, writer) = reflector::store();
+    let store = reader.clone();
     let changes = changes.clone();
     let events = pruned(api, config);
     (
         reader,
         Box::pin(reflect(writer, events, move |object| {
-            if let Some(change) = change(object) {
+            if let Some(change) = change(&store, object) {
                 // Nobody listening is no fault: a webhook-only process has no controllers.
                 let _ = changes.send(change);
             }

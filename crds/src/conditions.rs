@@ -23,6 +23,10 @@ pub const BACKEND_LOST: &str = "BackendLost";
 pub const RELEASED: &str = "Released";
 /// JobClass: the backend can be used for new starts.
 pub const READY: &str = "Ready";
+/// JobClass: it is being deleted, and for what that waits (spec H3).
+pub const TERMINATING: &str = "Terminating";
+/// JobClass: it is one of several that are marked as the cluster's default (spec H4).
+pub const DEFAULT_CONFLICT: &str = "DefaultConflict";
 
 /// Every reason of every condition, in one list (spec A9).
 pub mod reason {
@@ -143,6 +147,11 @@ pub mod reason {
     /// JobClass: the RuntimeClass that the parameters name does not exist (spec H2).
     pub const RUNTIME_CLASS_NOT_FOUND: &str = "RuntimeClassNotFound";
 
+    /// JobClass: `Terminating=True`: Jobs that are not over hold it (spec H3).
+    pub const JOBS_REMAINING: &str = "JobsRemaining";
+    /// JobClass: `DefaultConflict=False`.
+    pub const NO_CONFLICT: &str = "NoConflict";
+
     /// All of the above, for documentation and tests.
     pub const ALL: &[&str] = &[
         VALID,
@@ -200,6 +209,8 @@ pub mod reason {
         INVALID_RESOURCE_POLICY,
         BACKEND_REACHABLE,
         RUNTIME_CLASS_NOT_FOUND,
+        JOBS_REMAINING,
+        NO_CONFLICT,
     ];
 }
 

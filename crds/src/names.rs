@@ -11,6 +11,10 @@ pub const API_VERSION: &str = "execution.ayatori.ddupan.top/v1alpha1";
 pub const JOB_CLEANUP_FINALIZER: &str = "execution.ayatori.ddupan.top/job-cleanup";
 /// Finalizer on a native Job: it stays until its end was seen and recorded (spec D3).
 pub const BACKEND_CLEANUP_FINALIZER: &str = "execution.ayatori.ddupan.top/backend-cleanup";
+/// Finalizer on a JobClass: it stays while a Job that is not over holds it (spec H3).
+pub const JOB_CLASS_PROTECTION_FINALIZER: &str = "execution.ayatori.ddupan.top/job-class-protection";
+/// Finalizer on a settings object: it stays while a JobClass names it (spec H3).
+pub const PARAMETERS_PROTECTION_FINALIZER: &str = "execution.ayatori.ddupan.top/parameters-protection";
 
 /// Annotation of a Namespace: the JobClass of its Jobs that name none (spec B1).
 pub const DEFAULT_JOB_CLASS_ANNOTATION: &str = "execution.ayatori.ddupan.top/default-job-class";

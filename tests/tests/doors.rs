@@ -80,8 +80,13 @@ fn places(files: &[PathBuf], words: &[&str]) -> Vec<String> {
 #[test]
 fn the_domain_speaks_only_the_backend_contract() {
     let controller = root().join("controller/src");
-    let mut files = vec![controller.join("job.rs"), controller.join("job_class.rs"), controller.join("ttl.rs")];
-    for folder in ["job", "job_class", "ttl"] {
+    let mut files = vec![
+        controller.join("job.rs"),
+        controller.join("job_class.rs"),
+        controller.join("parameters.rs"),
+        controller.join("ttl.rs"),
+    ];
+    for folder in ["job", "job_class", "parameters", "ttl"] {
         files.extend(sources(&controller.join(folder)));
     }
     assert!(files.len() > 10, "the domain is somewhere else: {files:?}");
@@ -96,6 +101,7 @@ fn what_decides_has_no_clock_no_async_and_no_client() {
     let mut files = sources(&root().join("crds/src"));
     let pure = [
         "job/decide.rs",
+        "clock/skew.rs",
         "job/accept.rs",
         "job/options.rs",
         "job/patience.rs",
@@ -103,6 +109,8 @@ fn what_decides_has_no_clock_no_async_and_no_client() {
         "job/status.rs",
         "job/view.rs",
         "job_class/decide.rs",
+        "job_class/status.rs",
+        "parameters/decide.rs",
         "ttl/decide.rs",
         "patch.rs",
         "backend/start_failure.rs",

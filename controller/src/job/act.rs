@@ -2,8 +2,11 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use ayatori_crds::{Job, JobState, names::JOB_CLEANUP_FINALIZER};
-use jiff::Timestamp;
+use ayatori_crds::{
+    Job, JobState,
+    conditions::{SUCCEEDED, find},
+    names::JOB_CLEANUP_FINALIZER,
+};
 use kube::{Api, Client, ResourceExt};
 use serde_json::Value;
 
@@ -12,11 +15,13 @@ use super::{
     gather::Seen,
     options::Options,
     references::{Answer, READ_LIMIT, Reference},
+    status::is_duplicated,
     view::View,
 };
 use crate::{
     backend::{Backend, Observation},
     call::{CallError, bounded, found},
+    clock::Clock,
     patch, references,
     stores::{NamespaceMetadata, Stores},
     write,
@@ -32,6 +37,7 @@ pub struct JobController {
     stores: Stores,
     backend: Arc<dyn Backend>,
     options: Options,
+    clock: Clock,
 }
 
 impl std::fmt::Debug for JobController {
@@ -59,8 +65,8 @@ enum Outcome {
 impl JobController {
     /// A controller that runs Jobs on `backend`.
     #[must_use]
-    pub fn new(client: Client, stores: Stores, backend: Arc<dyn Backend>, options: Options) -> Self {
-        Self { client, stores, backend, options }
+    pub fn new(client: Client, stores: Stores, backend: Arc<dyn Backend>, options: Options, clock: Clock) -> Self {
+        Self { client, stores, backend, options, clock }
     }
 
     /// Looks at a Job and takes steps until there is nothing to do now. Answers how long to wait, if a time is known.
@@ -70,7 +76,7 @@ impl JobController {
     pub async fn visit(&self, job: Arc<Job>) -> Result<Option<Duration>, CallError> {
         let mut seen = Seen::of(job);
         for _ in 0..STEPS_A_VISIT {
-            let decided = |view: &View<'_>| decide(view, Timestamp::now());
+            let decided = |view: &View<'_>| decide(view, self.clock.now());
             let step = seen.view(&self.stores, self.backend.as_ref(), &self.options, decided);
             let job = &seen.job;
             tracing::debug!(namespace = job.namespace(), name = job.name_any(), ?step, "decided");
@@ -107,7 +113,7 @@ impl JobController {
         match step {
             Step::Wait => Ok(Outcome::Rest(None)),
             Step::WaitUntil(time) => {
-                let wait = time.duration_since(Timestamp::now());
+                let wait = time.duration_since(self.clock.now());
                 Ok(Outcome::Rest(Some(Duration::try_from(wait).unwrap_or_default())))
             }
             Step::ReadJob => {
@@ -160,21 +166,15 @@ fn look_again(job: &Job) -> Option<Duration> {
     (!JobState::of(job).is_terminal()).then(|| LOOK_AGAIN + Duration::from_secs(spread))
 }
 
-/// One line a transition.
+/// One line a transition, and one where more than one process was seen.
 fn log_transition(before: &Job, after: &Job) {
     let (from, to) = (JobState::of(before), JobState::of(after));
+    let (namespace, name, uid) = (after.namespace(), after.name_any(), after.uid());
     if from != to {
-        let conditions = after.conditions();
-        let reason =
-            ayatori_crds::conditions::find(conditions, ayatori_crds::conditions::SUCCEEDED).map(|c| c.reason.as_str());
-        tracing::info!(
-            namespace = after.namespace(),
-            name = after.name_any(),
-            uid = after.uid(),
-            ?from,
-            ?to,
-            reason,
-            "transition"
-        );
+        let reason = find(after.conditions(), SUCCEEDED).map(|condition| condition.reason.as_str());
+        tracing::info!(namespace, name, uid, ?from, ?to, reason, "transition");
+    }
+    if !before.status.as_ref().is_some_and(is_duplicated) && after.status.as_ref().is_some_and(is_duplicated) {
+        tracing::warn!(namespace, name, uid, "more than one process was seen for one Job");
     }
 }

@@ -31,8 +31,7 @@ impl Draft {
         let mut status = job.status.clone().unwrap_or_default();
         status.observed_generation = job.metadata.generation;
         let created = job.metadata.creation_timestamp.as_ref().map_or(now, |time| time.0);
-        let said = conditions::find(&status.conditions, SUCCEEDED).map(|condition| condition.message.as_str());
-        let duplicated = said.is_some_and(|message| message.starts_with(DUPLICATE_EXECUTION));
+        let duplicated = is_duplicated(&status);
         Self { status, generation: job.metadata.generation, created, now, duplicated }
     }
 
@@ -154,6 +153,11 @@ impl Draft {
         let status = if success { ConditionStatus::True } else { ConditionStatus::False };
         self.outcome(status, reason, message)
     }
+}
+
+/// Whether a status tells that more than one process was seen.
+pub(super) fn is_duplicated(status: &JobStatus) -> bool {
+    conditions::find(&status.conditions, SUCCEEDED).is_some_and(|said| said.message.starts_with(DUPLICATE_EXECUTION))
 }
 
 /// `metav1.Time` carries whole seconds.

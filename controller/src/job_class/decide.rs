@@ -1,18 +1,13 @@
-//! What a class's status shall say: pure.
+//! What is next for a class: pure.
 
-use ayatori_crds::{
-    ConditionStatus, JobClass, JobClassStatus,
-    conditions::{self, ACCEPTED, READY, Wanted, reason},
-    rules::{
-        class_policy::{Controller, parameters_reference_error},
-        field_error::joined,
-        namespace::selector_errors,
-        resources::policy_errors,
-    },
-};
+use ayatori_crds::{JobClass, JobClassStatus, names::JOB_CLASS_PROTECTION_FINALIZER, rules::class_policy::Controller};
 use jiff::Timestamp;
 
-use crate::backend::{Readiness, Settings};
+use super::status::{self, is_ours};
+use crate::{
+    backend::{Readiness, Settings},
+    stores::job_index::Holders,
+};
 
 /// What is seen around a class.
 #[derive(Debug, Clone)]
@@ -23,174 +18,97 @@ pub struct View<'a> {
     pub settings: Settings,
     /// Whether the backend takes new starts with them; None where that could not be asked now.
     pub readiness: Option<Readiness>,
+    /// All classes that are marked as the cluster's default, sorted.
+    pub defaults: Vec<String>,
+    /// The Jobs that hold it.
+    pub holders: Holders,
+    /// They were read now, not taken from a store that may lag.
+    pub holders_are_live: bool,
 }
 
-/// The status to write; None where nothing changes or the class is not ours (spec H1).
+/// The next step: at most one request.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// Put our finalizer on it (spec H3).
+    AddFinalizer,
+    /// Write this status, under the resourceVersion that was seen.
+    WriteStatus(Box<JobClassStatus>),
+    /// Read the Jobs that hold it live before the finalizer goes.
+    ReadHolders,
+    /// Take our finalizer off it.
+    RemoveFinalizer,
+    /// Nothing until something changes.
+    Wait,
+}
+
+/// Decides the next step.
 #[must_use]
-pub fn decide(view: &View<'_>, now: Timestamp) -> Option<JobClassStatus> {
-    let controller = Controller::of(&view.class.spec.controller_name);
+pub fn decide(view: &View<'_>, now: Timestamp) -> Step {
+    let (metadata, controller) = (&view.class.metadata, Controller::of(&view.class.spec.controller_name));
     if !is_ours(view.class, controller) {
-        return None;
+        return Step::Wait;
     }
-    let mut status = view.class.status.clone().unwrap_or_default();
-    let generation = view.class.metadata.generation;
-    status.observed_generation = generation;
-    let (accepted, why, message) = acceptance(view, controller);
-    let mut say = |type_, is: bool, reason, message| {
-        let status_word = if is { ConditionStatus::True } else { ConditionStatus::False };
-        conditions::set(
-            &mut status.conditions,
-            Wanted { type_, status: status_word, reason, message },
-            generation,
-            now,
-        );
-    };
-    say(ACCEPTED, accepted, why, message);
-    // Not a matter of the policy: an edit that makes the class unacceptable does not touch what it accepted (spec C2).
-    match (&view.settings, &view.readiness) {
-        (Settings::Missing, _) => {
-            say(READY, false, reason::PARAMETERS_NOT_FOUND, "waiting for the parameters to be created".to_owned());
-        }
-        // Never flaps on one miss (spec H2).
-        (_, None) => {}
-        (_, Some(Readiness::Ready)) => say(READY, true, reason::BACKEND_REACHABLE, "Jobs can be started".to_owned()),
-        (_, Some(Readiness::NotReady { reason, message })) => say(READY, false, reason, message.clone()),
+    let deleting = metadata.deletion_timestamp.is_some();
+    let protected = metadata.finalizers.iter().flatten().any(|finalizer| finalizer == JOB_CLASS_PROTECTION_FINALIZER);
+    let free = deleting && protected && view.holders.count == 0;
+    match () {
+        // One that no adapter here serves holds nothing.
+        () if !deleting && !protected && controller == Controller::Kubernetes => Step::AddFinalizer,
+        () if free && !view.holders_are_live => Step::ReadHolders,
+        () if free => Step::RemoveFinalizer,
+        () => status::wanted(view, now).map_or(Step::Wait, |status| Step::WriteStatus(Box::new(status))),
     }
-    (view.class.status.as_ref() != Some(&status)).then_some(status)
-}
-
-/// The OpenSandbox adapter does not run here: its classes are left to a process that has it. A class that no adapter
-/// known here serves is told so, unless somebody else has judged it.
-#[must_use]
-pub fn is_ours(class: &JobClass, controller: Controller) -> bool {
-    match controller {
-        Controller::Kubernetes => true,
-        Controller::Unsupported => conditions::find(class.conditions(), ACCEPTED)
-            .is_none_or(|condition| condition.reason == reason::UNSUPPORTED_CONTROLLER),
-        Controller::OpenSandbox | Controller::Foreign => false,
-    }
-}
-
-/// The condition `Accepted`: whether, why, in words.
-fn acceptance(view: &View<'_>, controller: Controller) -> (bool, &'static str, String) {
-    let spec = &view.class.spec;
-    if controller == Controller::Unsupported {
-        let message = format!("no adapter here serves {:?}", spec.controller_name);
-        return (false, reason::UNSUPPORTED_CONTROLLER, message);
-    }
-    if let Some(error) = parameters_reference_error(spec) {
-        return (false, reason::INVALID_PARAMETERS_REFERENCE, error.to_string());
-    }
-    let policy: Vec<_> = spec
-        .allowed_namespaces
-        .iter()
-        .flat_map(selector_errors)
-        .chain(spec.resources.iter().flat_map(policy_errors))
-        .collect();
-    if !policy.is_empty() {
-        return (false, reason::INVALID_RESOURCE_POLICY, joined(&policy));
-    }
-    if view.settings == Settings::Missing {
-        let reference = &spec.parameters_ref;
-        let pinned = reference.uid.as_ref().map(|uid| format!(" with UID {uid}")).unwrap_or_default();
-        let message = format!("waiting for {} {:?}{pinned} to be created", reference.kind, reference.name);
-        return (false, reason::PARAMETERS_NOT_FOUND, message);
-    }
-    (true, reason::CLASS_ACCEPTED, "Jobs may use this class".to_owned())
 }
 
 #[cfg(test)]
 mod tests {
-    use ayatori_crds::{
-        JobClassSpec,
-        job_class::{ParametersReference, ResourcePolicy},
-        names::{GROUP, KUBERNETES_CONTROLLER, OPENSANDBOX_CONTROLLER},
-    };
+    use ayatori_crds::{conditions::find, names::KUBERNETES_CONTROLLER};
+    use serde_json::json;
 
     use super::*;
 
-    fn class(controller: &str, kind: &str) -> JobClass {
-        let reference = ParametersReference { group: GROUP.into(), kind: kind.into(), name: "p".into(), uid: None };
-        JobClass::new(
-            "c",
-            JobClassSpec { controller_name: controller.into(), parameters_ref: reference, ..JobClassSpec::default() },
-        )
+    fn class(deleting: bool, protected: bool) -> JobClass {
+        let finalizers = protected.then_some([JOB_CLASS_PROTECTION_FINALIZER]);
+        let deletion = deleting.then_some("2026-01-01T00:00:00Z");
+        serde_json::from_value(json!({
+            "apiVersion": "execution.ayatori.ddupan.top/v1alpha1", "kind": "JobClass",
+            "metadata": {"name": "c", "uid": "u", "finalizers": finalizers, "deletionTimestamp": deletion},
+            "spec": {"controllerName": KUBERNETES_CONTROLLER, "parametersRef": {
+                "group": "execution.ayatori.ddupan.top", "kind": "KubernetesExecutionParameters", "name": "p"}},
+        }))
+        .unwrap()
     }
 
-    fn told(class: &JobClass, settings: Settings) -> Vec<String> {
-        told_with(class, settings, Some(Readiness::Ready))
-    }
-
-    fn told_with(class: &JobClass, settings: Settings, readiness: Option<Readiness>) -> Vec<String> {
-        let status = decide(&View { class, settings, readiness }, Timestamp::UNIX_EPOCH);
-        let conditions = status.map(|status| status.conditions).unwrap_or_default();
-        conditions.iter().map(|c| format!("{}={}/{}", c.type_, c.status.as_str(), c.reason)).collect()
-    }
-
-    const NO_SETTINGS: &str = "False/ParametersNotFound";
-    const KIND: &str = "KubernetesExecutionParameters";
-
-    fn present() -> Settings {
-        Settings::Present { uid: "u".into() }
-    }
-
-    #[test]
-    fn a_class_whose_parameters_exist_is_accepted_and_ready() {
-        let class = class(KUBERNETES_CONTROLLER, KIND);
-        assert_eq!(told(&class, present()), ["Accepted=True/Accepted", "Ready=True/BackendReachable"]);
-        let expected = ["Accepted=True/Accepted", "Ready=False/RuntimeClassNotFound"];
-        let readiness = Readiness::NotReady { reason: reason::RUNTIME_CLASS_NOT_FOUND, message: String::new() };
-        assert_eq!(told_with(&class, present(), Some(readiness)), expected);
-        assert_eq!(told_with(&class, present(), None), ["Accepted=True/Accepted"], "not known is not said");
+    fn next(class: &JobClass, holders: usize, holders_are_live: bool) -> Step {
+        let first = (0..holders.min(3)).map(|number| format!("n/j{number}")).collect();
+        let view = View {
+            class,
+            settings: Settings::Present { uid: "p".into() },
+            readiness: Some(Readiness::Ready),
+            defaults: vec![],
+            holders: Holders { count: holders, first },
+            holders_are_live,
+        };
+        decide(&view, Timestamp::UNIX_EPOCH)
     }
 
     #[test]
-    fn each_reason_of_refusal() {
-        let mut contradictory = class(KUBERNETES_CONTROLLER, KIND);
-        let limits = |cpu: &str| serde_json::from_value(serde_json::json!({"limits": {"cpu": cpu}})).unwrap();
-        contradictory.spec.resources =
-            Some(ResourcePolicy { defaults: None, minimum: Some(limits("2")), maximum: Some(limits("1")) });
-        for (class, settings, reason, ready) in [
-            (
-                class("execution.ayatori.ddupan.top/later", KIND),
-                Settings::Missing,
-                "UnsupportedController",
-                NO_SETTINGS,
-            ),
-            (class(KUBERNETES_CONTROLLER, "ConfigMap"), Settings::Missing, "InvalidParametersReference", NO_SETTINGS),
-            (class(KUBERNETES_CONTROLLER, KIND), Settings::Missing, "ParametersNotFound", NO_SETTINGS),
-            // What it accepted before goes on (spec C2).
-            (contradictory, present(), "InvalidResourcePolicy", "True/BackendReachable"),
-        ] {
-            assert_eq!(told(&class, settings), [format!("Accepted=False/{reason}"), format!("Ready={ready}")]);
-        }
+    fn a_class_is_protected_before_anything_is_said_of_it() {
+        assert_eq!(next(&class(false, false), 0, false), Step::AddFinalizer);
+        assert!(matches!(next(&class(false, true), 0, false), Step::WriteStatus(_)));
+        assert!(!matches!(next(&class(true, false), 0, false), Step::AddFinalizer), "none is added to what goes");
     }
 
     #[test]
-    fn classes_of_others_are_never_touched() {
-        for controller in ["other.example/x", OPENSANDBOX_CONTROLLER] {
-            assert_eq!(told(&class(controller, "ConfigMap"), Settings::Missing), Vec::<String>::new());
-        }
-    }
-
-    #[test]
-    fn a_class_that_somebody_else_has_judged_is_theirs() {
-        let mut class = class("execution.ayatori.ddupan.top/later", KIND);
-        let view = View { class: &class, settings: Settings::Missing, readiness: Some(Readiness::Ready) };
-        class.status = decide(&view, Timestamp::UNIX_EPOCH);
-        class.status.as_mut().unwrap().conditions[0].reason = "Accepted".into();
-        assert_eq!(told(&class, Settings::Missing), Vec::<String>::new());
-    }
-
-    #[test]
-    fn saying_the_same_again_writes_nothing() {
-        let mut class = class(KUBERNETES_CONTROLLER, KIND);
-        let view = View { class: &class, settings: present(), readiness: Some(Readiness::Ready) };
-        class.status = decide(&view, Timestamp::UNIX_EPOCH);
-        let later = Timestamp::from_second(99).unwrap();
-        assert_eq!(
-            decide(&View { class: &class, settings: present(), readiness: Some(Readiness::Ready) }, later),
-            None
-        );
+    fn a_class_that_jobs_hold_stays_and_says_for_which_then_goes_on_a_live_look() {
+        let mut going = class(true, true);
+        let Step::WriteStatus(status) = next(&going, 5, false) else { panic!("it is held") };
+        let terminating = find(&status.conditions, "Terminating").unwrap();
+        assert_eq!(terminating.message, "deletion waits for 5 Jobs that hold this class: n/j0, n/j1, n/j2 and 2 more");
+        going.status = Some(*status);
+        assert_eq!(next(&going, 5, false), Step::Wait, "it is told once");
+        assert_eq!(next(&going, 0, false), Step::ReadHolders);
+        assert!(matches!(next(&going, 1, true), Step::WriteStatus(_)), "the store lagged");
+        assert_eq!(next(&going, 0, true), Step::RemoveFinalizer);
     }
 }

@@ -3,7 +3,7 @@
 use std::{future::Future, sync::Arc, time::Duration};
 
 use ayatori_crds::Job;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kube::{
     Api, Client, ResourceExt,
     api::Preconditions,
@@ -14,6 +14,7 @@ use tokio::sync::broadcast;
 use super::decide::{Step, decide};
 use crate::{
     call::{CallError, bounded, found},
+    clock::Clock,
     queue,
     stores::Change,
     write,
@@ -23,6 +24,7 @@ use crate::{
 pub async fn run(
     client: Client,
     jobs: Store<Job>,
+    clock: Clock,
     changes: broadcast::Receiver<Change>,
     stop: impl Future<Output = ()> + Send + 'static,
 ) {
@@ -33,39 +35,42 @@ pub async fn run(
         None => store.state().iter().map(|job| ObjectRef::from_obj(job.as_ref())).collect(),
     };
     let visit = move |job: Arc<Job>| {
-        let client = client.clone();
-        async move { visit(&client, &job).await }
+        let (client, clock) = (client.clone(), clock.clone());
+        async move { visit(&client, &clock, &job).await }
     };
     queue::run(jobs, changes, affected, visit, stop).await;
 }
 
-async fn visit(client: &Client, seen: &Job) -> Result<Option<Duration>, CallError> {
-    match decide(seen, Timestamp::now()) {
+async fn visit(client: &Client, clock: &Clock, seen: &Job) -> Result<Option<Duration>, CallError> {
+    match decide(seen, clock.now()) {
         Step::Nothing => return Ok(None),
-        Step::WaitUntil(expiry) => return Ok(Some(until(expiry))),
-        Step::Delete => {}
+        Step::WaitUntil(expiry) => return Ok(Some(until(expiry, clock.now()))),
+        Step::Delete(_) => {}
     }
     let jobs: Api<Job> = Api::namespaced(client.clone(), &seen.namespace().unwrap_or_default());
     let Some(live) = found(bounded(jobs.get(&seen.name_any())).await)? else { return Ok(None) };
     if live.metadata.uid != seen.metadata.uid {
         return Ok(None);
     }
-    match decide(&live, Timestamp::now()) {
+    // By a time that the API server has reached, too: never earlier than its clock says (spec F4).
+    let now = clock.at_least();
+    match decide(&live, now) {
         Step::Nothing => Ok(None),
-        Step::WaitUntil(expiry) => Ok(Some(until(expiry))),
-        Step::Delete => delete(&jobs, &live).await,
+        Step::WaitUntil(expiry) => Ok(Some(until(expiry, now))),
+        Step::Delete(expiry) => delete(&jobs, &live, now.duration_since(expiry)).await,
     }
 }
 
 /// With UID and resourceVersion: whoever wrote the Job since it was read wins.
-async fn delete(jobs: &Api<Job>, live: &Job) -> Result<Option<Duration>, CallError> {
+async fn delete(jobs: &Api<Job>, live: &Job, lag: SignedDuration) -> Result<Option<Duration>, CallError> {
     let preconditions =
         Preconditions { uid: live.metadata.uid.clone(), resource_version: live.metadata.resource_version.clone() };
     write::deletion(jobs, &live.name_any(), preconditions).await?;
-    tracing::info!(namespace = live.namespace(), name = live.name_any(), uid = live.uid(), "deleted by its TTL");
+    let (namespace, name, lag_ms) = (live.namespace(), live.name_any(), lag.as_millis());
+    tracing::info!(namespace, name, uid = live.uid(), lag_ms, "deleted by its TTL");
     Ok(None)
 }
 
-fn until(time: Timestamp) -> Duration {
-    Duration::try_from(time.duration_since(Timestamp::now())).unwrap_or_default()
+fn until(time: Timestamp, now: Timestamp) -> Duration {
+    Duration::try_from(time.duration_since(now)).unwrap_or_default()
 }

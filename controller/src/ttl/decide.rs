@@ -6,8 +6,8 @@ use jiff::Timestamp;
 /// What is next for a Job's TTL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Its time is over: delete it, if a live read still says so.
-    Delete,
+    /// Its time was over at this moment: delete it, if a live read still says so.
+    Delete(Timestamp),
     /// Its time is over at this moment.
     WaitUntil(Timestamp),
     /// It has no TTL, is not over, or is going already.
@@ -26,7 +26,7 @@ pub fn decide(job: &Job, now: Timestamp) -> Step {
     let Ok(expiry) = Timestamp::from_second(completion.0.as_second().saturating_add(i64::from(ttl))) else {
         return Step::Nothing;
     };
-    if now >= expiry { Step::Delete } else { Step::WaitUntil(expiry) }
+    if now >= expiry { Step::Delete(expiry) } else { Step::WaitUntil(expiry) }
 }
 
 #[cfg(test)]
@@ -57,8 +57,8 @@ mod tests {
     #[test]
     fn a_finished_job_goes_exactly_when_its_time_is_over() {
         assert_eq!(decide(&job(Some(10), "True", false), at(9)), Step::WaitUntil(at(10)));
-        assert_eq!(decide(&job(Some(10), "True", false), at(10)), Step::Delete);
-        assert_eq!(decide(&job(Some(0), "False", false), at(0)), Step::Delete);
+        assert_eq!(decide(&job(Some(10), "True", false), at(11)), Step::Delete(at(10)));
+        assert_eq!(decide(&job(Some(0), "False", false), at(0)), Step::Delete(at(0)));
     }
 
     #[test]

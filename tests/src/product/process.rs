@@ -58,6 +58,8 @@ impl Ayatori {
         let mut command = cluster.command(binary::path()?)?;
         command
             .args(["--webhook-cert-extra-name", "127.0.0.1", "--namespace", "ayatori-system"])
+            // A test waits for its end. Longer than a Job waits for anything that is to come.
+            .arg("--start-grace-permanent=8s")
             .arg(format!("--webhook-port={}", ports.webhook))
             .arg(format!("--health-probe-bind-address=127.0.0.1:{}", ports.probes))
             .args(arguments)

@@ -4,6 +4,7 @@
 use anyhow::ensure;
 use ayatori_crds::{
     Job, JobClass,
+    conditions::find,
     names::{DEFAULT_JOB_CLASS_ANNOTATION, IS_DEFAULT_JOB_CLASS_ANNOTATION},
 };
 use ayatori_tests::eventually;
@@ -16,7 +17,7 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
 use ayatori_tests::product::{
-    jobs::{class, condition, job, message, parameters, with},
+    jobs::{class, condition, in_short, job, message, parameters, with},
     scene::{BOUND, Scene, object, offer, offer_class},
     shared::in_namespace,
 };
@@ -153,11 +154,26 @@ async fn several_defaults_are_never_chosen_from() -> anyhow::Result<()> {
         let waiting = scene.until_condition("job", "Accepted", "False/AmbiguousDefaultJobClass").await?;
         let names = format!("{first}, {second}");
         ensure!(message(&waiting, "Accepted").contains(&names), "{}", message(&waiting, "Accepted"));
+        until_conflict(scene, &[&first, &second], "True/AmbiguousDefaultJobClass").await?;
 
         let unmark = format!("{IS_DEFAULT_JOB_CLASS_ANNOTATION}-");
         scene.kubectl().ok(&["annotate", "jobclass", &first, &unmark])?;
         let over = scene.over("job").await?;
         ensure!(resolved(&over) == Some(&second), "{:?}", over.status);
+        until_conflict(scene, &[&first, &second], "False/NoConflict").await
+    })
+    .await
+}
+
+/// H4: each of these classes says whether it is one of several defaults.
+async fn until_conflict(scene: &Scene, names: &[&str], wanted: &str) -> anyhow::Result<()> {
+    let classes = Api::<JobClass>::all(scene.client.clone());
+    eventually(&format!("DefaultConflict={wanted}"), BOUND, async || {
+        for name in names {
+            let status = classes.get(name).await?.status.unwrap_or_default();
+            let conflict = in_short(find(&status.conditions, "DefaultConflict"));
+            ensure!(conflict == wanted, "{name}: {conflict}");
+        }
         Ok(())
     })
     .await

@@ -6,8 +6,9 @@ use ayatori_crds::{JobClass, KubernetesExecutionParameters};
 use ayatori_tests::eventually;
 use kube::{
     Api,
-    api::{DeleteParams, ListParams, PostParams},
+    api::{DeleteParams, ListParams, Patch, PatchParams, PostParams},
 };
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use ayatori_tests::product::{
@@ -42,6 +43,20 @@ async fn it_stays(scene: &Scene, why: &str, before: &Value) -> anyhow::Result<()
     scene.gone(&waiting).await
 }
 
+/// Deletes what is in use, against our finalizer: an administrator's force.
+async fn force_away<K>(all: &Api<K>, name: &str) -> anyhow::Result<()>
+where
+    K: Clone + std::fmt::Debug + DeserializeOwned,
+{
+    all.delete(name, &DeleteParams::default()).await?;
+    let strip = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+    match all.patch(name, &PatchParams::default(), &strip).await {
+        // It had none yet.
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        answer => Ok(answer.map(drop)?),
+    }
+}
+
 async fn resolved(scene: &Scene) -> anyhow::Result<Value> {
     let job = scene.jobs.get("job").await?;
     ensure!(!uid(&job).is_empty());
@@ -53,8 +68,7 @@ async fn a_class_that_is_made_anew_does_not_take_over_a_job_of_the_old_one() -> 
     in_namespace(async |scene| {
         let name = accepted_and_waiting(scene).await?;
         let before = resolved(scene).await?;
-        let classes = Api::<JobClass>::all(scene.client.clone());
-        classes.delete(&name, &DeleteParams::default()).await?;
+        force_away(&Api::<JobClass>::all(scene.client.clone()), &name).await?;
         scene.until_condition("job", "Scheduled", "False/JobClassReplaced").await?;
         // The new one could start it at once.
         let ready = format!("{name}-ready");
@@ -78,10 +92,7 @@ async fn parameters_that_are_made_anew_do_not_take_over_a_job_of_the_old_ones() 
         let saved = Webhooks::remove(&kubectl)?;
         let settings = Api::<KubernetesExecutionParameters>::all(scene.client.clone());
         // The API server goes on asking the webhook for a moment.
-        eventually("the settings are deleted", BOUND, async || {
-            Ok(settings.delete(&name, &DeleteParams::default()).await.map(drop)?)
-        })
-        .await?;
+        eventually("the settings are deleted", BOUND, async || force_away(&settings, &name).await).await?;
         settings.create(&PostParams::default(), &object(&parameters(&name))?).await?;
         saved.restore(&kubectl)?;
         let _process = Ayatori::ready(scene.cluster, kubeconfig, Ports::MAIN).await?;

@@ -11,7 +11,9 @@ use crate::{
 
 mod ending;
 mod rulings;
+mod silence;
 mod stalling;
+mod waiting;
 
 const NOW: &str = "2026-01-01T00:10:00Z";
 const EARLIER: &str = "2026-01-01T00:00:00Z";

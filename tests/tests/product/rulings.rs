@@ -1,0 +1,88 @@
+//! What an administrator rules through `jobs/status` (spec E4, F3; matrix: unknown → administrator → BackendLost).
+
+use anyhow::ensure;
+use ayatori_crds::Job;
+use k8s_openapi::jiff::Timestamp;
+use kube::api::{DeleteParams, Patch, PatchParams};
+use serde_json::{Value, json};
+
+use ayatori_tests::product::{
+    jobs::{UNTIL_TERM, condition, is_over, job, message, native_name},
+    scene::{QUIET, Scene},
+    shared::in_namespace,
+};
+
+const SAID: &str = "ann@example.test: the node burnt down";
+
+/// Adds a condition as `kubectl patch --subresource=status --type=json` does.
+async fn rule(scene: &Scene, type_: &str) -> anyhow::Result<Job> {
+    let condition = json!({"type": type_, "status": "True", "reason": "Ruling", "message": SAID,
+        "lastTransitionTime": Timestamp::from_second(Timestamp::now().as_second())?.to_string()});
+    let add = json!([{"op": "add", "path": "/status/conditions/-", "value": condition}]);
+    let patch: Patch<Value> = Patch::Json(serde_json::from_value(add)?);
+    Ok(scene.jobs.patch_status("job", &PatchParams::default(), &patch).await?)
+}
+
+/// A running Job whose native Job is taken away.
+async fn in_doubt(scene: &Scene) -> anyhow::Result<Job> {
+    let created = scene.create(&job("job", UNTIL_TERM)).await?;
+    scene.until_condition("job", "Succeeded", "Unknown/Running").await?;
+    let name = native_name(&created);
+    scene.native_jobs.delete(&name, &DeleteParams::background()).await?;
+    let strip = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+    scene.native_jobs.patch(&name, &PatchParams::default(), &strip).await?;
+    scene.until_condition("job", "Succeeded", "Unknown/ResultUnknown").await
+}
+
+#[tokio::test]
+async fn a_lost_backend_is_ruled_by_an_administrator_and_the_job_ends_with_his_words() -> anyhow::Result<()> {
+    in_namespace(async |scene| {
+        in_doubt(scene).await?;
+        rule(scene, "BackendLost").await?;
+        let over = scene.over("job").await?;
+        ensure!(condition(&over, "Succeeded") == "False/BackendLost", "{}", condition(&over, "Succeeded"));
+        ensure!(message(&over, "Succeeded") == SAID, "{}", message(&over, "Succeeded"));
+        scene.delete("job").await?;
+        scene.gone(&over).await
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_ruling_on_a_job_that_runs_is_turned_down_once() -> anyhow::Result<()> {
+    in_namespace(async |scene| {
+        scene.create(&job("job", UNTIL_TERM)).await?;
+        scene.until_condition("job", "Succeeded", "Unknown/Running").await?;
+        rule(scene, "BackendLost").await?;
+        let told = scene.until_condition("job", "BackendLost", "False/NotResultUnknown").await?;
+        ensure!(message(&told, "BackendLost").ends_with(SAID), "{}", message(&told, "BackendLost"));
+        tokio::time::sleep(QUIET).await;
+        let later = scene.jobs.get("job").await?;
+        ensure!(later.metadata.resource_version == told.metadata.resource_version, "it is written again");
+        ensure!(!is_over(&later) && condition(&later, "Succeeded") == "Unknown/Running");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_job_that_is_released_goes_without_waiting_for_its_task() -> anyhow::Result<()> {
+    in_namespace(async |scene| {
+        // It takes its whole grace period of 30 s, and so would the deletion.
+        let script = "trap '' TERM; echo ready; while :; do sleep 0.1; done";
+        let created = scene.create(&job("job", script)).await?;
+        scene.says(&created, "ready").await?;
+        scene.until_condition("job", "Succeeded", "Unknown/Running").await?;
+        scene.delete("job").await?;
+        scene.until_condition("job", "Stopping", "True/Cancelled").await?;
+        rule(scene, "Released").await?;
+        scene.until_gone("job").await?;
+        let writes = scene.audit().writes("execution.ayatori.ddupan.top/jobs/status")?;
+        let ours = writes.iter().rev().find(|write| !write.sent["status"]["result"].is_null());
+        let result = ours.map(|write| write.sent["status"]["result"]["reason"].clone());
+        ensure!(result == Some(json!("Released")), "{result:?}");
+        // What is stopped already is gone in its own time; nothing of ours holds it.
+        scene.gone(&created).await
+    })
+    .await
+}
