@@ -1,7 +1,9 @@
 //! What an acceptance waits for (spec C3), and executions that show nothing (spec E5).
 
+use ayatori_crds::rules::references::Referent;
+
 use super::*;
-use crate::job::references::{Answer, Answers, Kind, Reference};
+use crate::job::references::{Answer, Answers, Reference};
 
 fn with_answers(job: &Job, answers: &Answers) -> Step {
     let class = class(true, true);
@@ -15,7 +17,7 @@ fn a_job_is_accepted_only_once_what_it_needs_was_seen() {
     let env = json!([{"name": "A", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}]);
     let mut job = job("new", json!({"spec": {"task": {"env": env}}}));
     assert_eq!(says(&next(&job, Observation::Absent, false), "Accepted"), "True/Valid", "the checks are off");
-    let secret = || Reference { kind: Kind::Secret, name: "s".into() };
+    let secret = || Reference { kind: Referent::Secret, name: "s".into() };
     let keys: BTreeSet<_> = ["k".to_owned()].into();
     let mut answers = Answers::new();
     assert_eq!(with_answers(&job, &answers), Step::ReadReference(secret(), keys.clone()));
