@@ -74,10 +74,7 @@ async fn the_spec_of_a_deleting_job_may_not_change_and_its_finalizers_may_go() -
             |job: &ayatori_crds::Job| job.metadata.finalizers.as_deref().is_some_and(|all| all.len() == 1);
         scene.until("job", "only the other finalizer is left", ours_is_gone).await?;
         for (spec, words) in [
-            (
-                json!({"task": {"image": "localhost/busybox:2"}}),
-                "spec.task.image: Invalid value: \"object\": is immutable",
-            ),
+            (json!({"task": {"image": "localhost/busybox:2"}}), "spec.task.image: Invalid value: is immutable"),
             (json!({"ttlSecondsAfterFinished": 5}), "spec: Forbidden: the Job is being deleted"),
             (json!({"desiredState": "Cancelled"}), "spec: Forbidden: the Job is being deleted"),
         ] {

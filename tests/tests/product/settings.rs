@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use ayatori_tests::product::{
     jobs::{class, parameters, task, with},
+    kubectl::Kubectl,
     scene::{Scene, offer_class},
     shared::in_namespace,
 };
@@ -41,7 +42,9 @@ async fn settings_that_a_class_uses_stay_until_it_is_gone() -> anyhow::Result<()
              it first\n"
         );
         for dry in ["--dry-run=none", "--dry-run=server"] {
-            is_refused(scene, &["delete", KUBERNETES, &name, dry], &json!({}), &words)?;
+            // In no namespace: kubectl would warn of it.
+            let said = Kubectl::of(scene.cluster).run(&["delete", KUBERNETES, &name, dry], "")?;
+            ensure!(!said.success && said.stderr == words, "kubectl said:\n{}\nwanted:\n{words}", said.stderr);
         }
         scene.kubectl().ok(&["label", KUBERNETES, &name, "edited=yes"])?;
         scene.kubectl().ok(&["delete", "jobclass", &name])?;
