@@ -39,7 +39,7 @@ fn every_crate_knows_only_the_rooms_that_it_has_a_door_to() {
         ("ayatori-certs", &[]),
         ("ayatori-controller", &["ayatori-crds"]),
         ("ayatori-crds", &[]),
-        ("ayatori-tests", &["ayatori-crds"]),
+        ("ayatori-tests", &["ayatori-crds", "ayatori-webhook"]),
         ("ayatori-webhook", &["ayatori-certs", "ayatori-crds"]),
         ("xtask", &["ayatori-crds", "ayatori-tests", "ayatori-webhook"]),
     ];

@@ -52,6 +52,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
                 test.env(variable, "1");
             }
         }
+        // Seconds that each of the fuzz targets goes on for; they run side by side.
+        test.env("AYATORI_FUZZ_SECONDS", if options.deep { "600" } else { "60" });
         succeed(&mut test)
     })?;
     if options.without_node {
