@@ -41,6 +41,7 @@ mod parts;
 mod pki;
 mod private_mounts;
 pub mod product;
+pub mod record;
 mod relay;
 pub mod stage;
 pub mod suite;

@@ -6,6 +6,8 @@
 //! - [`own`]: a second cluster for the tests that kill ayatori or stop its webhook, one at a time;
 //! - [`scene`]: what a test does in its namespace; [`jobs`]: manifests and what is read off a Job; [`audit`]: what the
 //!   API server says was done; [`kubectl`]: what people see.
+//!
+//! Every version of every Job of both clusters is checked as it is written ([`crate::record`]).
 
 // Every error in here is a test's failure: what was asked for did not happen.
 #![allow(clippy::missing_errors_doc)]

@@ -2,10 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{
-    Cluster,
-    suite::{require_node, with_namespace},
-};
+use crate::{Cluster, record::Recorder, suite::require_node};
 use tokio::sync::{Mutex, OnceCell};
 
 use super::{
@@ -13,12 +10,13 @@ use super::{
     installation::{install, options},
     jobs::STANDARD,
     process::{Ayatori, Ports},
-    scene::{Scene, offer_class},
+    scene::{Scene, offer_class, recorded},
 };
 
 struct Own {
     cluster: Cluster,
     kubeconfig: PathBuf,
+    recorder: Recorder,
 }
 
 static OWN: OnceCell<Own> = OnceCell::const_new();
@@ -30,10 +28,11 @@ async fn own() -> anyhow::Result<&'static Own> {
     OWN.get_or_try_init(async || {
         let cluster = Cluster::start(options()).await?;
         let kubeconfig = install(&cluster).await?;
+        let recorder = Recorder::start(&cluster).await?;
         let process = Ayatori::ready(&cluster, &kubeconfig, Ports::MAIN).await?;
         offer_class(&cluster.client().await?, STANDARD).await?;
         process.kill();
-        Ok(Own { cluster, kubeconfig })
+        Ok(Own { cluster, kubeconfig, recorder })
     })
     .await
 }
@@ -47,6 +46,15 @@ where
         return Ok(());
     }
     let _turn = TURN.lock().await;
-    let Own { cluster, kubeconfig } = own().await?;
-    with_namespace(cluster, async |namespace| test(&Scene::new(cluster, namespace).await?, kubeconfig).await).await
+    let Own { cluster, kubeconfig, recorder } = own().await?;
+    recorded(cluster, recorder, async |scene| test(scene, kubeconfig).await).await
+}
+
+/// For a test that is [`alone`]: a further namespace.
+pub async fn beside<T>(test: T) -> anyhow::Result<()>
+where
+    T: AsyncFnOnce(&Scene) -> anyhow::Result<()>,
+{
+    let Own { cluster, recorder, .. } = own().await?;
+    recorded(cluster, recorder, test).await
 }

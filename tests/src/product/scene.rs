@@ -2,7 +2,11 @@
 
 use std::time::Duration;
 
-use crate::{Cluster, eventually};
+use crate::{
+    Cluster, eventually,
+    record::{Invariant, Recorder},
+    suite::with_namespace,
+};
 use anyhow::{Context, ensure};
 use ayatori_crds::{
     Job, JobClass, KubernetesExecutionParameters,
@@ -43,6 +47,23 @@ pub struct Scene {
     pub native_jobs: Api<NativeJob>,
     /// Its pods.
     pub pods: Api<Pod>,
+    recorder: &'static Recorder,
+}
+
+/// Runs a test in a namespace of its own, and then looks at the record of every version that was written there.
+pub async fn recorded<T>(cluster: &'static Cluster, recorder: &'static Recorder, test: T) -> anyhow::Result<()>
+where
+    T: AsyncFnOnce(&Scene) -> anyhow::Result<()>,
+{
+    with_namespace(cluster, async |namespace| {
+        let scene = Scene::new(cluster, recorder, namespace).await?;
+        let outcome = test(&scene).await;
+        match (outcome, recorder.check(&scene.client, namespace).await) {
+            (Err(failed), Err(broken)) => Err(failed.context(format!("{broken:#}"))),
+            (outcome, record) => outcome.and(record),
+        }
+    })
+    .await
 }
 
 impl std::fmt::Debug for Scene {
@@ -53,7 +74,7 @@ impl std::fmt::Debug for Scene {
 
 impl Scene {
     /// The scene in a namespace that exists.
-    pub async fn new(cluster: &'static Cluster, namespace: &str) -> anyhow::Result<Self> {
+    async fn new(cluster: &'static Cluster, recorder: &'static Recorder, namespace: &str) -> anyhow::Result<Self> {
         let client = cluster.client().await?;
         Ok(Self {
             cluster,
@@ -62,7 +83,13 @@ impl Scene {
             native_jobs: Api::namespaced(client.clone(), namespace),
             pods: Api::namespaced(client.clone(), namespace),
             client,
+            recorder,
         })
+    }
+
+    /// Says that this test breaks an invariant by hand, as an administrator may, so that its record does not fail it.
+    pub fn tolerate(&self, invariant: Invariant) {
+        self.recorder.tolerate(&self.namespace, invariant);
     }
 
     /// kubectl in that namespace.

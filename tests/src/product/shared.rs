@@ -2,7 +2,8 @@
 
 use crate::{
     Cluster,
-    suite::{require_node, shared_cluster, with_namespace},
+    record::Recorder,
+    suite::{require_node, shared_cluster},
 };
 use tokio::sync::OnceCell;
 
@@ -11,26 +12,32 @@ use super::{
     installation::{install, options},
     jobs::STANDARD,
     process::{Ayatori, Ports},
-    scene::{Scene, offer_class},
+    scene::{Scene, offer_class, recorded},
 };
 
-/// The process stays for as long as the test binary runs; with the cluster it ends. What keeps it from starting is told
-/// by every test, and not tried again.
-static AYATORI: OnceCell<Result<Ayatori, String>> = OnceCell::const_new();
+struct Shared {
+    cluster: &'static Cluster,
+    recorder: Recorder,
+    /// It stays for as long as the test binary runs; with the cluster it ends.
+    _process: Ayatori,
+}
 
-async fn cluster() -> anyhow::Result<&'static Cluster> {
+/// What keeps it from starting is told by every test, and not tried again.
+static SHARED: OnceCell<Result<Shared, String>> = OnceCell::const_new();
+
+async fn shared() -> anyhow::Result<&'static Shared> {
     // First: where it cannot be built, no cluster is needed.
     binary::path()?;
     let cluster = shared_cluster(options()).await?;
     let start = async || {
         let kubeconfig = install(cluster).await?;
+        let recorder = Recorder::start(cluster).await?;
         let process = Ayatori::ready(cluster, &kubeconfig, Ports::MAIN).await?;
         offer_class(&cluster.client().await?, STANDARD).await?;
-        anyhow::Ok(process)
+        anyhow::Ok(Shared { cluster, recorder, _process: process })
     };
-    let started = AYATORI.get_or_init(async || start().await.map_err(|error| format!("{error:#}"))).await;
-    started.as_ref().map_err(|error| anyhow::anyhow!("{error}"))?;
-    Ok(cluster)
+    let started = SHARED.get_or_init(async || start().await.map_err(|error| format!("{error:#}"))).await;
+    started.as_ref().map_err(|error| anyhow::anyhow!("{error}"))
 }
 
 /// Runs a test in a namespace of its own on the shared cluster.
@@ -41,6 +48,6 @@ where
     if !require_node()? {
         return Ok(());
     }
-    let cluster = cluster().await?;
-    with_namespace(cluster, async |namespace| test(&Scene::new(cluster, namespace).await?).await).await
+    let Shared { cluster, recorder, .. } = shared().await?;
+    recorded(cluster, recorder, test).await
 }

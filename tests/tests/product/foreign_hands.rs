@@ -2,7 +2,7 @@
 
 use anyhow::{Context, ensure};
 use ayatori_crds::names::{BACKEND_CLEANUP_FINALIZER, JOB_UID_LABEL};
-use ayatori_tests::eventually;
+use ayatori_tests::{eventually, record::Invariant};
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 
@@ -84,6 +84,7 @@ async fn a_native_job_whose_job_was_forced_away_is_stopped_and_swept() -> anyhow
         let script = "trap 'sleep 3; exit 0' TERM; echo ready; while :; do sleep 0.1; done";
         let created = scene.create(&job("job", script)).await?;
         scene.says(&created, "ready").await?;
+        scene.tolerate(Invariant::I8);
         scene.delete("job").await?;
         scene.patch("job", json!({"metadata": {"finalizers": null}})).await?;
         ensure!(scene.jobs.get_opt("job").await?.is_none(), "the Job is there");
