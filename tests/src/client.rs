@@ -10,6 +10,11 @@ use kube::{
 
 /// A client by a kubeconfig. It sees every failure as it is: no retries of kube's own.
 pub(crate) async fn connect(kubeconfig: &Path) -> anyhow::Result<kube::Client> {
+    kube::Client::try_from(config(kubeconfig).await?).context("make a client")
+}
+
+/// The configuration of such a client.
+pub(crate) async fn config(kubeconfig: &Path) -> anyhow::Result<Config> {
     static RING: Once = Once::new();
     // A process has one provider; if it has chosen one already, that is fine too.
     RING.call_once(|| drop(rustls::crypto::ring::default_provider().install_default()));
@@ -20,5 +25,5 @@ pub(crate) async fn connect(kubeconfig: &Path) -> anyhow::Result<kube::Client> {
     // watches may be silent for long; the API server ends any other request after 60 s.
     config.connect_timeout = Some(Duration::from_secs(5));
     config.write_timeout = Some(Duration::from_secs(30));
-    kube::Client::try_from(config).context("make a client")
+    Ok(config)
 }

@@ -186,6 +186,10 @@ impl Cluster {
         self.folder.dir()
     }
 
+    pub(crate) fn folder(&self) -> &Folder {
+        &self.folder
+    }
+
     /// How long the start took.
     #[must_use]
     pub fn timings(&self) -> Timings {

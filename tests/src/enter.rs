@@ -5,7 +5,10 @@
 use std::{
     ffi::OsString,
     fs,
-    os::{fd::AsFd, unix::process::ExitStatusExt},
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::process::ExitStatusExt,
+    },
     process::ExitStatus,
 };
 
@@ -36,10 +39,22 @@ pub(crate) fn run(folder: &Folder, mut program: impl Iterator<Item = OsString>) 
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(supervise(command))
 }
 
-fn move_into_namespaces(folder: &Folder) -> anyhow::Result<()> {
+/// Moves the calling thread, and no other, into the network of a cluster: what it binds and connects from now on is
+/// there. Needs root.
+pub(crate) fn enter_network(folder: &Folder) -> anyhow::Result<()> {
+    let init = init(folder)?;
+    move_into_thread_name_spaces(init.as_fd(), ThreadNameSpaceType::NETWORK).context("enter the cluster's network")
+}
+
+/// The first process inside.
+fn init(folder: &Folder) -> anyhow::Result<OwnedFd> {
     let pid = fs::read_to_string(folder.init_pid()).context("the cluster has not started")?;
     let pid = pid.trim().parse().ok().and_then(Pid::from_raw).context("the cluster's PID file is broken")?;
-    let init = pidfd_open(pid, PidfdFlags::empty()).context("the cluster has ended")?;
+    pidfd_open(pid, PidfdFlags::empty()).context("the cluster has ended")
+}
+
+fn move_into_namespaces(folder: &Folder) -> anyhow::Result<()> {
+    let init = init(folder)?;
     let mut spaces = ThreadNameSpaceType::NETWORK
         | ThreadNameSpaceType::MOUNT
         | ThreadNameSpaceType::PROCESS_ID

@@ -29,6 +29,7 @@ mod control_plane;
 mod definitions;
 mod digest;
 mod enter;
+pub mod fault_proxy;
 mod folder;
 mod host;
 mod host_process;

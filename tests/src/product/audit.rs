@@ -1,15 +1,17 @@
 //! What the API server says was done, in a test's namespace.
 
-use std::{fs, path::PathBuf};
+use std::{collections::HashMap, fs, path::PathBuf};
 
 use crate::Cluster;
+use ayatori_crds::names::JOB_UID_LABEL;
 use serde_json::Value;
 
 /// The audit log, as far as a namespace goes.
 #[derive(Debug)]
 pub struct Audit {
     log: PathBuf,
-    namespace: String,
+    /// None: all of them.
+    namespace: Option<String>,
 }
 
 /// A request that was carried out.
@@ -32,7 +34,12 @@ pub struct Write {
 impl Audit {
     /// The part of the log that speaks of a namespace.
     pub fn of(cluster: &Cluster, namespace: &str) -> Self {
-        Self { log: cluster.audit_log(), namespace: namespace.to_owned() }
+        Self { log: cluster.audit_log(), namespace: Some(namespace.to_owned()) }
+    }
+
+    /// All of the log.
+    pub fn everywhere(cluster: &Cluster) -> Self {
+        Self { log: cluster.audit_log(), namespace: None }
     }
 
     /// The successful writes to a resource: `batch/jobs`, `execution.ayatori.ddupan.top/jobs/status`, `/pods`; in the
@@ -43,12 +50,22 @@ impl Audit {
         let events = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
         let wanted = events.filter(|event| {
             event["stage"] == "ResponseComplete"
-                && event["objectRef"]["namespace"] == self.namespace.as_str()
+                && self.namespace.as_ref().is_none_or(|of| event["objectRef"]["namespace"] == of.as_str())
                 && event["responseStatus"]["code"].as_i64().is_some_and(|code| code < 300)
                 && ["create", "update", "patch", "delete"].iter().any(|verb| event["verb"] == *verb)
                 && resource_of(event) == resource
         });
         Ok(wanted.map(|event| write(&event)).collect())
+    }
+
+    /// The pods that were ever made, by Job UID.
+    pub fn pods_made(&self) -> anyhow::Result<HashMap<String, usize>> {
+        let mut made = HashMap::new();
+        for pod in self.writes("/pods")?.iter().filter(|write| write.verb == "create") {
+            let uid = pod.answered["metadata"]["labels"][JOB_UID_LABEL].as_str().unwrap_or("none");
+            *made.entry(uid.to_owned()).or_default() += 1;
+        }
+        Ok(made)
     }
 }
 

@@ -2,16 +2,14 @@
 
 use std::{
     collections::HashMap,
-    fs::{self, File},
     hash::{BuildHasher, RandomState},
-    path::{Path, PathBuf},
-    process::{Child, Stdio},
+    path::Path,
     time::Duration,
 };
 
 use anyhow::{Context, ensure};
-use ayatori_crds::{Job, names::JOB_UID_LABEL};
-use ayatori_tests::{Cluster, eventually};
+use ayatori_crds::Job;
+use ayatori_tests::eventually;
 use kube::api::{ListParams, PostParams};
 
 use ayatori_tests::product::{
@@ -19,6 +17,7 @@ use ayatori_tests::product::{
     own::alone,
     process::{Ayatori, Ports},
     scene::{BOUND, Scene, object},
+    starts::Starts,
 };
 
 /// How many Jobs are on their way while processes die.
@@ -33,7 +32,7 @@ const ALL_OVER: Duration = Duration::from_secs(180);
 #[tokio::test]
 async fn each_job_runs_exactly_once_while_two_processes_are_killed_again_and_again() -> anyhow::Result<()> {
     alone(async |scene, kubeconfig| {
-        let counter = Counter::start(scene.cluster)?;
+        let counter = Starts::count(scene.cluster)?;
         let seed = RandomState::new().hash_one(0);
         let told = || format!("the seed of the deaths was {seed}");
         let outcome = tokio::try_join!(create_all(scene), slaughter(scene, kubeconfig, seed));
@@ -49,7 +48,7 @@ async fn each_job_runs_exactly_once_while_two_processes_are_killed_again_and_aga
 async fn create_all(scene: &Scene) -> anyhow::Result<Vec<Job>> {
     let mut created = Vec::new();
     for number in 0..JOBS {
-        let script = format!("wget -q -O - {}/$AYATORI_JOB_UID; sleep 0.{number}; exit {}", Counter::URL, number % 3);
+        let script = format!("{}; sleep 0.{number}; exit {}", Starts::TELL, number % 3);
         let (name, manifest) = (format!("job-{number}"), object(&job(&format!("job-{number}"), &script))?);
         // The webhook is one of those that die. An answer that was lost shows as a name that is taken.
         eventually("the Job is admitted", BOUND, async || {
@@ -92,25 +91,15 @@ async fn slaughter(scene: &Scene, kubeconfig: &Path, seed: u64) -> anyhow::Resul
     Ok(())
 }
 
-/// Pods that were ever made, by Job UID.
-fn pods_made(scene: &Scene) -> anyhow::Result<HashMap<String, usize>> {
-    let mut made = HashMap::new();
-    for pod in scene.audit().writes("/pods")?.iter().filter(|write| write.verb == "create") {
-        let uid = pod.answered["metadata"]["labels"][JOB_UID_LABEL].as_str().unwrap_or("none");
-        *made.entry(uid.to_owned()).or_default() += 1;
-    }
-    Ok(made)
-}
-
-fn none_ran_twice(scene: &Scene, counter: &Counter) -> anyhow::Result<()> {
-    let (pods, starts) = (pods_made(scene)?, counter.starts()?);
+fn none_ran_twice(scene: &Scene, counter: &Starts) -> anyhow::Result<()> {
+    let (pods, starts) = (scene.audit().pods_made()?, counter.by_uid()?);
     let once = |counts: &HashMap<String, usize>| counts.values().all(|count| *count == 1);
     ensure!(once(&pods) && once(&starts), "by Job UID: pods {pods:?}, starts {starts:?}");
     Ok(())
 }
 
-async fn each_ran_once(scene: &Scene, created: &[Job], counter: &Counter) -> anyhow::Result<()> {
-    let (pods, starts) = (pods_made(scene)?, counter.starts()?);
+async fn each_ran_once(scene: &Scene, created: &[Job], counter: &Starts) -> anyhow::Result<()> {
+    let (pods, starts) = (scene.audit().pods_made()?, counter.by_uid()?);
     ensure!(pods.len() == created.len() && starts.len() == created.len(), "pods {pods:?}, starts {starts:?}");
     for (number, job) in created.iter().enumerate() {
         let over = scene.jobs.get(&format!("job-{number}")).await?;
@@ -121,42 +110,4 @@ async fn each_ran_once(scene: &Scene, created: &[Job], counter: &Counter) -> any
         ensure!(verdict == (wanted.0.to_owned(), Some(wanted.1)), "job-{number}: {verdict:?}");
     }
     Ok(())
-}
-
-/// What the tasks tell when they start: a web server inside of the cluster's network that logs each path asked for.
-struct Counter {
-    server: Child,
-    log: PathBuf,
-}
-
-impl Counter {
-    const URL: &'static str = "http://10.89.0.1:7000/start";
-
-    fn start(cluster: &Cluster) -> anyhow::Result<Self> {
-        let log = cluster.dir().join("starts.log");
-        let home = cluster.dir().join("starts");
-        fs::create_dir_all(&home)?;
-        let arguments = ["httpd", "-f", "-vv", "-p", "10.89.0.1:7000", "-h"];
-        let mut command = cluster.command("busybox")?;
-        command.args(arguments).arg(home).stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(&log)?);
-        Ok(Self { server: command.spawn().context("start the web server")?, log })
-    }
-
-    /// By Job UID.
-    fn starts(&self) -> anyhow::Result<HashMap<String, usize>> {
-        let mut starts = HashMap::new();
-        for line in fs::read_to_string(&self.log)?.lines() {
-            if let Some((_, uid)) = line.split_once("url:/start/") {
-                *starts.entry(uid.trim().to_owned()).or_default() += 1;
-            }
-        }
-        Ok(starts)
-    }
-}
-
-impl Drop for Counter {
-    fn drop(&mut self) {
-        let _ = self.server.kill();
-        let _ = self.server.wait();
-    }
 }
