@@ -1,0 +1,150 @@
+//! Each request of a life is disturbed, one at a time: at most one start for one Job, and the end of an undisturbed life.
+
+use std::{path::Path, time::Duration};
+
+use anyhow::{Context, ensure};
+use ayatori_tests::{
+    eventually,
+    fault_proxy::Fault,
+    product::{
+        audit::Audit,
+        jobs::uid,
+        own::{alone, beside},
+        scene::{BOUND, Scene},
+        starts::Starts,
+    },
+    suite::setting,
+    tools::say,
+};
+use futures::{StreamExt, TryStreamExt, stream};
+use http::StatusCode;
+
+use crate::{
+    ends::end,
+    replicas::Replicas,
+    undisturbed::{Point, Undisturbed},
+    workloads::{CANCELLED, DELETED, FAILING, FORGOTTEN, HAPPY, Workload},
+};
+
+/// Lives that are disturbed at the same time, each in its own namespace: two processors run about as many pods at once
+/// without making each other slow.
+const AT_ONCE: usize = 8;
+/// A life takes 4 s, and a call that is held 10 s; the bound is for a busy machine.
+const STRUCK: Duration = Duration::from_secs(60);
+
+/// What a request meets while others are left in peace.
+const USUAL: &[Fault] = &[Fault::CutAnswer];
+const DEEP: &[Fault] = &[
+    Fault::CutAnswer,
+    Fault::Cut,
+    Fault::Hold,
+    Fault::Refuse(StatusCode::CONFLICT),
+    Fault::Refuse(StatusCode::TOO_MANY_REQUESTS),
+    Fault::Refuse(StatusCode::INTERNAL_SERVER_ERROR),
+    Fault::Refuse(StatusCode::GATEWAY_TIMEOUT),
+    Fault::Deny(StatusCode::INTERNAL_SERVER_ERROR),
+    Fault::Deny(StatusCode::GATEWAY_TIMEOUT),
+];
+/// `kill -9` right after the commit, before the answer.
+const DEATH: Fault = Fault::NoAnswer;
+
+#[tokio::test]
+async fn a_life_ends_as_if_nothing_had_happened_whichever_request_meets_a_crash_or_loses_its_answer()
+-> anyhow::Result<()> {
+    let workloads = setting(&[HAPPY][..], &[HAPPY, FAILING, CANCELLED, DELETED, FORGOTTEN]);
+    let counts = setting(&[1][..], &[1, 2]);
+    alone(async |scene, kubeconfig| {
+        let starts = Starts::count(scene.cluster)?;
+        for count in counts {
+            disturb_all(scene, kubeconfig, *count, workloads, &starts).await?;
+        }
+        // The kubelet's side agrees with what the tasks have said.
+        let pods = Audit::everywhere(scene.cluster).pods_made()?;
+        ensure!(pods.values().all(|pods| *pods == 1), "pods by Job UID: {pods:?}");
+        say(&format!("crash points: {} Jobs were started, each by one pod", pods.len()));
+        Ok(())
+    })
+    .await
+}
+
+/// Every point of every life, each with every fault.
+async fn disturb_all(
+    scene: &Scene,
+    kubeconfig: &Path,
+    count: usize,
+    workloads: &[Workload],
+    starts: &Starts,
+) -> anyhow::Result<()> {
+    let replicas = Replicas::start(scene.cluster, kubeconfig, count).await?;
+    let lives = stream::iter(workloads).map(|workload| Undisturbed::live(*workload, &replicas));
+    let lives: Vec<Undisturbed> = lives.buffered(AT_ONCE).try_collect().await?;
+    for life in &lives {
+        say(&format!("{} writes in an undisturbed life ({})", life.writes, life.workload.name));
+    }
+    let disturbed = cells(&lives, setting(USUAL, DEEP));
+    let meetings = stream::iter(&disturbed).map(|cell| cell.meet(&replicas, starts));
+    meetings.buffer_unordered(AT_ONCE).try_collect::<()>().await?;
+    // One at a time: a death is that of every life.
+    let deaths = cells(&lives, &[DEATH]);
+    for cell in &deaths {
+        cell.meet(&replicas, starts).await?;
+    }
+    let (disturbed, deaths) = (disturbed.len(), deaths.len());
+    say(&format!("crash points, {count} replicas: {disturbed} cells of bad answers, {deaths} of kill -9"));
+    Ok(())
+}
+
+/// A fault at a point of a life.
+struct Cell<'a> {
+    life: &'a Undisturbed,
+    point: &'a Point,
+    fault: Fault,
+}
+
+fn cells<'a>(lives: &'a [Undisturbed], faults: &[Fault]) -> Vec<Cell<'a>> {
+    let mut cells = vec![];
+    for life in lives {
+        for point in &life.points {
+            // Whatever a read meets, it is read again: one way to lose it stands for all.
+            let of_point = faults.iter().filter(|fault| point.is_write || [Fault::CutAnswer, DEATH].contains(fault));
+            cells.extend(of_point.map(|fault| Cell { life, point, fault: *fault }));
+        }
+    }
+    cells
+}
+
+impl Cell<'_> {
+    /// Lives a life in which the fault strikes.
+    async fn meet(&self, replicas: &Replicas, starts: &Starts) -> anyhow::Result<()> {
+        let name = || format!("{}, {} at {:?}", self.life.workload.name, self.fault, self.point.words);
+        beside(async |scene| self.meet_in(scene, replicas, starts).await).await.with_context(name)
+    }
+
+    async fn meet_in(&self, scene: &Scene, replicas: &Replicas, starts: &Starts) -> anyhow::Result<()> {
+        let (namespace, point) = (scene.namespace.clone(), self.point.clone());
+        let injected = replicas.proxy.inject(self.fault, 1, move |asked| point.is_of(asked, &namespace));
+        let strike = async {
+            // A fault that finds no request is no test.
+            let door = injected.struck(STRUCK).await?;
+            if self.fault == DEATH {
+                replicas.kill(door).await?;
+                replicas.start_again(door).await?;
+            }
+            anyhow::Ok(())
+        };
+        let (created, ()) = tokio::try_join!(self.life.workload.live(scene), strike)?;
+        if self.fault == Fault::Hold {
+            // By now the process has given the call up, and gone on without it.
+            injected.release(BOUND).await?;
+        }
+        eventually("the end of an undisturbed life", BOUND, async || {
+            let end = end(scene, &created, &self.life.workload).await?;
+            ensure!(end == self.life.end, "it is {end}, and undisturbed {}", self.life.end);
+            Ok(())
+        })
+        .await?;
+        let started = starts.by_uid()?.get(uid(&created)).copied().unwrap_or_default();
+        ensure!(started == 1, "it was started {started} times");
+        Ok(())
+    }
+}
