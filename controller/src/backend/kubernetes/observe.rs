@@ -138,4 +138,6 @@ fn counted_success() -> End {
 }
 
 #[cfg(test)]
+mod recorded;
+#[cfg(test)]
 mod tests;
