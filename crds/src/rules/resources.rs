@@ -91,7 +91,7 @@ fn exact(value: &Quantity, figure: Figure) -> Result<Amount, String> {
         if figure.is_cpu() { (1000, "must not be finer than 1m") } else { (1, "must be whole bytes") };
     if amount.is_negative() {
         Err("must not be negative".to_owned())
-    } else if !amount.is_multiple_of_fraction(fraction) {
+    } else if amount.whole(fraction).is_none() {
         Err(grain.to_owned())
     } else {
         Ok(amount)
