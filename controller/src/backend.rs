@@ -4,7 +4,8 @@
 //! 1. [`Request::Prepare`] makes something that cannot run by itself, under a name made from the Job's UID;
 //! 2. only [`Request::Release`] starts it; it tests the identifier that was recorded, and takes effect once;
 //! 3. an [`Observation`] says only what the backend showed; it never guesses;
-//! 4. [`Request::Stop`] can be repeated, and its end is proven by an observation, not by its answer;
+//! 4. [`Request::Stop`] can be repeated, and its end is proven by an observation, not by its answer; what is being deleted
+//!    may not heed it, and ends by [`Request::Unprotect`];
 //! 5. nothing that is not ours is ever adopted, changed or deleted ([`Observation::Foreign`]).
 
 use std::time::Duration;

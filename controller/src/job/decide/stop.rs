@@ -71,6 +71,11 @@ pub(super) fn stop(view: &View<'_>, why: &'static str, message: &str, now: Times
     };
     match write(view, draft.stopping(why, message)) {
         Some(step) => step,
+        // What somebody deletes heeds no stop, and is held by our finalizer alone: it ends by being let go.
+        None if execution.deletion_requested && execution.protected => match view.observation_is_live {
+            true => Step::Backend(Request::Unprotect { id: execution.id.clone() }),
+            false => Step::ReadExecution,
+        },
         None if execution.stop_requested => {
             let look = silent.map_or_else(|| silence::begins(execution, now), |silent| silent.until());
             sooner(Step::Wait, look)

@@ -155,3 +155,22 @@ fn what_runs_before_it_was_recorded_is_recorded_with_its_stop() {
     assert_eq!(status.execution.unwrap().references[0].id, "native");
     assert!(status.start_time.is_some() && conditions::find(&status.conditions, "Stopping").is_some());
 }
+
+/// Found by the model: released, deleted by somebody before its pod was made, and then the Job is deleted too.
+#[test]
+fn what_somebody_deletes_is_let_go_instead_of_stopped_in_vain() {
+    for phase in [Phase::Released, Phase::Running { started_at: time(EARLIER) }] {
+        let deleted = Observation::Present(Execution { deletion_requested: true, ..execution(phase) });
+        let mut going = job("running", json!({"metadata": {"deletionTimestamp": NOW}}));
+        let status = written(next(&going, deleted.clone(), true));
+        assert_eq!(
+            conditions::find(&status.conditions, "Stopping").unwrap().reason,
+            "Cancelled",
+            "the cause comes first"
+        );
+        going.status = Some(status);
+        assert_eq!(next(&going, deleted.clone(), false), Step::ReadExecution);
+        assert_eq!(next(&going, deleted, true), Step::Backend(Request::Unprotect { id: "native".into() }));
+        assert_eq!(says(&next(&going, Observation::Absent, true), "Succeeded"), "False/Cancelled");
+    }
+}
