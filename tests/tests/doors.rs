@@ -34,11 +34,13 @@ fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
 
 #[test]
 fn every_crate_knows_only_the_rooms_that_it_has_a_door_to() {
-    let doors: [(&str, &[&str]); 7] = [
+    let doors: [(&str, &[&str]); 8] = [
         ("ayatori", &["ayatori-certs", "ayatori-controller", "ayatori-crds", "ayatori-webhook"]),
         ("ayatori-certs", &[]),
         ("ayatori-controller", &["ayatori-crds"]),
         ("ayatori-crds", &[]),
+        // Its tests know the controller; nobody knows it.
+        ("ayatori-model", &[]),
         ("ayatori-tests", &["ayatori-crds", "ayatori-webhook"]),
         ("ayatori-webhook", &["ayatori-certs", "ayatori-crds"]),
         ("xtask", &["ayatori-crds", "ayatori-tests", "ayatori-webhook"]),

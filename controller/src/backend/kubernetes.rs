@@ -2,9 +2,9 @@
 
 mod client;
 pub mod leftovers;
-mod limit;
+pub mod limit;
 pub mod objects;
-mod observe;
+pub mod observe;
 mod refused_pods;
 pub mod render;
 mod send;

@@ -20,8 +20,6 @@ use super::{
 use crate::backend::{Observation, Phase, Request};
 
 mod follow;
-#[cfg(test)]
-mod model;
 pub(super) mod rulings;
 mod schedule;
 mod silence;

@@ -27,7 +27,7 @@ use crate::{
 
 /// The next step for a leftover: one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step {
+pub enum Step {
     /// It may run: stop it for good.
     Stop,
     /// It is over, or can never run: delete it.
@@ -39,7 +39,8 @@ enum Step {
 }
 
 /// What is next for a native Job whose Job is gone: pure.
-fn decide(native: &NativeJob) -> Step {
+#[must_use]
+pub fn decide(native: &NativeJob) -> Step {
     let protected = native.metadata.finalizers.iter().flatten().any(|finalizer| finalizer == BACKEND_CLEANUP_FINALIZER);
     let stopped = native.spec.active_deadline_seconds == Some(0);
     let conditions = &native.status.conditions;
@@ -103,7 +104,8 @@ async fn visit(client: &Client, jobs: &Store<Job>, native: &NativeJob) -> Result
 }
 
 /// The Job that the marks name, with its UID; None for what is not ours.
-fn marks(native: &NativeJob) -> Option<ObjectRef<Job>> {
+#[must_use]
+pub fn marks(native: &NativeJob) -> Option<ObjectRef<Job>> {
     let uid = native.metadata.labels.as_ref()?.get(JOB_UID_LABEL)?;
     let name = native.metadata.annotations.as_ref()?.get(JOB_NAME_ANNOTATION)?;
     if native.metadata.name.as_deref() != Some(native_name(uid).as_str()) {

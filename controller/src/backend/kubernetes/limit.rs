@@ -9,7 +9,8 @@ use super::objects::{NativeJob, condition_is_true};
 const SLACK: SignedDuration = SignedDuration::from_secs(60);
 
 /// The limit, in seconds from the release, of an execution whose time ends then.
-pub(super) fn seconds(native: &NativeJob, ends: Timestamp) -> i64 {
+#[must_use]
+pub fn seconds(native: &NativeJob, ends: Timestamp) -> i64 {
     // The earlier of both, so that the limit is rather too long. The creation is by the API server's clock.
     let created = native.metadata.creation_timestamp.as_ref();
     let counted_from = [created, native.status.start_time.as_ref()].into_iter().flatten().min();

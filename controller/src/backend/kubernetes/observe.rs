@@ -15,17 +15,18 @@ use crate::backend::{End, Execution, Observation, Phase};
 
 /// What the adapter knows of the Job whose execution it looks for.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Sought<'a> {
+pub struct Sought<'a> {
     /// The Job's UID.
-    pub(super) job_uid: &'a str,
+    pub job_uid: &'a str,
     /// The native Job's UID, once it is recorded.
-    pub(super) recorded: Option<&'a str>,
+    pub recorded: Option<&'a str>,
     /// Whether the task was seen to run before.
-    pub(super) started: bool,
+    pub started: bool,
 }
 
 /// Reads the native Job that stands under the execution's name, and the pods that carry the Job's UID.
-pub(super) fn observe(sought: Sought<'_>, native: Option<&NativeJob>, pods: &[&NativePod]) -> Observation {
+#[must_use]
+pub fn observe(sought: Sought<'_>, native: Option<&NativeJob>, pods: &[&NativePod]) -> Observation {
     let Some(native) = native else { return Observation::Absent };
     let Some(uid) = native.metadata.uid.as_deref() else { return Observation::Absent };
     match sought.recorded {

@@ -1,0 +1,176 @@
+//! A model of the whole life of a Job on Kubernetes, checked state by state (stateright).
+//!
+//! The code under test is production's: what is decided (`job::decide`, `ttl::decide`, the sweeper's `decide`), what is
+//! seen (`observe`), what is sent (`patch`, `render`). The model owns the rest: an API server with its preconditions, a
+//! native Job's controller and kubelet, two controllers that live at once without any election, each paused between any
+//! two requests, dead at any moment, on stores that stopped following; requests that land late; people who cancel,
+//! delete, create anew and meddle.
+//!
+//! In every state the invariants of spec section 9 hold, and whatever happened before, once nothing fails any more
+//! everything comes to rest: over, or unknown with a cause; a deletion completes; then nothing is written.
+//!
+//! A model that finds nothing may be blind: so each rule that keeps executions apart is left out once
+//! ([`weakened::Without`]), and the model must find what goes wrong then.
+
+use std::sync::RwLock;
+
+use ayatori_crds::{Job, JobClass, KubernetesExecutionParametersSpec, names::JOB_CLEANUP_FINALIZER};
+use stateright::{Model, Property};
+
+mod cluster;
+mod controller;
+mod invariants;
+mod kept;
+mod objects;
+mod rest;
+mod server;
+mod state;
+mod step;
+mod tests;
+mod weakened;
+
+use cluster::{Execution, Pod};
+use kept::{Answers, Kept};
+use objects::Objects;
+use state::{Action, Controller, Left, State, UIDS};
+use weakened::Without;
+
+use ayatori_controller::backend::{Observation, kubernetes::objects::NativeJob};
+
+/// How much may happen.
+#[derive(Clone, Copy, Debug)]
+struct Setting {
+    controllers: usize,
+    stale: u8,
+    late: u8,
+    meddling: u8,
+    ticks: u8,
+    cancels: u8,
+    deletes: u8,
+    creates: u8,
+    /// The Jobs have a deadline and a TTL of one tick.
+    deadline: bool,
+    ttl: bool,
+    /// Tasks may fail, pods may be stuck, and last words may be forgotten.
+    misfortune: bool,
+    /// Whether there are worlds in which somebody else's object stands under the native Job's name.
+    foreign: bool,
+}
+
+impl Setting {
+    /// Nothing goes wrong and nobody does anything.
+    const CALM: Self = Self {
+        controllers: 1,
+        stale: 0,
+        late: 0,
+        meddling: 0,
+        ticks: 0,
+        cancels: 0,
+        deletes: 0,
+        creates: 0,
+        deadline: false,
+        ttl: false,
+        misfortune: false,
+        foreign: false,
+    };
+
+    fn left(&self) -> Left {
+        Left {
+            stale: self.stale,
+            late: self.late,
+            meddling: self.meddling,
+            ticks: self.ticks,
+            cancels: self.cancels,
+            deletes: self.deletes,
+            creates: self.creates,
+        }
+    }
+}
+
+/// The model.
+struct World {
+    setting: Setting,
+    without: Option<Without>,
+    objects: Objects,
+    class: JobClass,
+    parameters: KubernetesExecutionParametersSpec,
+    /// The first Job, as its user makes it.
+    first: Kept<Job>,
+    decisions: Answers<controller::Seen, controller::Next>,
+    observed: Answers<(Kept<Job>, Option<Kept<NativeJob>>, Pod), Kept<Observation>>,
+    transitions: Answers<(Kept<Job>, Kept<Job>), Option<&'static str>>,
+    verdicts: RwLock<rest::Verdicts>,
+}
+
+impl World {
+    fn new(setting: Setting, without: Option<Without>) -> Self {
+        let objects = Objects::default();
+        let first = objects.job(objects::new_job(UIDS[0], &[], setting.deadline, setting.ttl));
+        Self {
+            setting,
+            without,
+            objects,
+            class: objects::class(controller::CONTROLLER_NAME),
+            parameters: objects::parameters(),
+            first,
+            decisions: Answers::default(),
+            observed: Answers::default(),
+            transitions: Answers::default(),
+            verdicts: RwLock::default(),
+        }
+    }
+
+    /// The first Job was just made. `protected`: through our webhook, which adds the finalizer.
+    fn initial(&self, protected: bool, foreign: bool) -> State {
+        let Setting { deadline, ttl, .. } = self.setting;
+        let finalizers: &[&str] = if protected { &[JOB_CLEANUP_FINALIZER] } else { &[] };
+        let job = self.objects.job(objects::new_job(UIDS[0], finalizers, deadline, ttl));
+        let mut executions = [Execution::NONE; 2];
+        if foreign {
+            executions[0].native = Some(self.objects.native(objects::foreign_native(
+                &ayatori_controller::backend::kubernetes::render::native_name(UIDS[0]),
+            )));
+        }
+        State {
+            job: Some(job),
+            executions,
+            controllers: [Controller::default(); 2],
+            late: vec![],
+            clock: 0,
+            left: self.setting.left(),
+            broken: None,
+        }
+    }
+}
+
+impl Model for World {
+    type State = State;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<State> {
+        let mut all = vec![self.initial(true, false), self.initial(false, false)];
+        if self.setting.foreign {
+            all.push(self.initial(true, true));
+        }
+        all
+    }
+
+    fn actions(&self, state: &State, actions: &mut Vec<Action>) {
+        if state.broken.is_none() {
+            self.all_actions(state, actions);
+        }
+    }
+
+    fn next_state(&self, state: &State, action: Action) -> Option<State> {
+        self.after(state, action)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![
+            Property::always("no invariant is broken", |_, state: &State| state.broken.is_none()),
+            Property::always("everything comes to rest", |world: &Self, state: &State| {
+                state.broken.is_some() || world.wrong_in_the_end(state).is_none()
+            }),
+        ]
+    }
+}

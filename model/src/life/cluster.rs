@@ -1,0 +1,254 @@
+//! The cluster around a native Job: its controller, the kubelet, the garbage collector, and people who meddle. What a
+//! real one was seen to do, and every order of it.
+
+use ayatori_crds::names::JOB_UID_LABEL;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use serde_json::json;
+
+use super::{
+    kept::Kept,
+    objects::{BEGIN, Objects, instant},
+};
+use ayatori_controller::backend::kubernetes::{
+    objects::{NativeCondition, NativeJob, NativePod, condition_is_true},
+    render::CONTAINER,
+};
+
+/// How a task ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Exit {
+    Zero,
+    One,
+    /// By our signal.
+    Signal,
+}
+
+/// What becomes of a pod whose task is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Left {
+    /// It stays.
+    There,
+    /// Its controller deletes it, as it was told to stop.
+    Going,
+    /// It is gone; its last words were heard.
+    Gone,
+}
+
+/// The pod of a native Job. `of` is the number of the native Job that made it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Pod {
+    /// There is none and there was none that counts.
+    None,
+    /// It was deleted before it was seen to end; its native Job's controller has not counted that yet.
+    Lost,
+    /// Its image is not where it shall run: the task waits.
+    Stuck { of: u8 },
+    /// The task runs since that tick.
+    Running { of: u8, since: u8 },
+    /// The task is over.
+    Ended { of: u8, since: u8, at: u8, exit: Exit, left: Left },
+}
+
+/// What stands under the name of one Job UID's native Job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Execution {
+    pub(super) native: Option<Kept<NativeJob>>,
+    pub(super) pod: Pod,
+    /// Native Jobs that were made for this UID: the next one gets the next number.
+    pub(super) made: u8,
+    /// Tasks that were started for this UID.
+    pub(super) starts: u8,
+}
+
+impl Execution {
+    pub(super) const NONE: Self = Self { native: None, pod: Pod::None, made: 0, starts: 0 };
+
+    pub(super) fn is_running(&self) -> bool {
+        matches!(self.pod, Pod::Running { .. })
+    }
+
+    /// Whether its controller would make a pod now.
+    pub(super) fn may_start(&self) -> bool {
+        matches!(self.pod, Pod::None | Pod::Stuck { .. })
+            && self.native.is_some_and(|native| {
+                !native.spec.suspend
+                    && native.metadata.deletion_timestamp.is_none()
+                    && native.spec.active_deadline_seconds != Some(0)
+                    && !is_finished(&native)
+            })
+    }
+
+    /// The same with another native Job; without one its pod goes too.
+    pub(super) fn with(self, native: Option<Kept<NativeJob>>) -> Self {
+        let gone = native.filter(|native| !is_gone(native));
+        Self { native: gone, pod: if gone.is_some() { self.pod } else { Pod::None }, ..self }
+    }
+}
+
+/// The API server removes what is being deleted once no finalizer holds it.
+fn is_gone(native: &NativeJob) -> bool {
+    native.metadata.deletion_timestamp.is_some() && native.metadata.finalizers.iter().flatten().next().is_none()
+}
+
+/// Its limit is over: 0 is our stop; one of a second is over before the next tick, although it lets a pod start; another
+/// one counts from its creation here (from its release in a real cluster).
+fn is_told_to_stop(native: &NativeJob, clock: u8) -> bool {
+    let made = native.metadata.creation_timestamp.as_ref().map_or(i64::MAX, |time| time.0.as_second());
+    let limit = native.spec.active_deadline_seconds;
+    let over = limit.is_some_and(|seconds| seconds <= 1 || made.saturating_add(seconds) <= instant(clock).as_second());
+    over && !native.spec.suspend
+}
+
+fn is_finished(native: &NativeJob) -> bool {
+    ["Complete", "Failed"].iter().any(|type_| condition_is_true(&native.status.conditions, type_).is_some())
+}
+
+/// What the cluster may do next with an execution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Event {
+    /// A pod is made and its task starts, or a pod that was stuck gets its image.
+    Start,
+    /// A pod is made whose task cannot start.
+    Stick,
+    /// The task ends by itself.
+    End(Exit),
+    /// The native Job's controller counts the pod that is over or lost.
+    Count,
+    /// It carries a stop out: the task is told to end, and ends with that.
+    Kill(Exit),
+    /// It has stopped everything, and says so.
+    Stopped,
+    /// Who heard the last words of a pod that is gone was started anew.
+    Forget,
+    /// The garbage collector deletes what the gone Job owned.
+    Collect,
+    /// Somebody strips the finalizer and deletes it, with its pod.
+    Vanish,
+    /// Somebody suspends it: its pod is deleted and nothing is counted.
+    Suspend,
+    /// The pod is deleted (its node is gone, a drain) before anybody sees it end.
+    LosePod,
+    /// Somebody deletes it; our finalizer holds it.
+    DeleteRequest,
+}
+
+impl Event {
+    /// Done by people and accidents, not by a cluster that works.
+    pub(super) const MEDDLING: [Self; 4] = [Self::Vanish, Self::Suspend, Self::LosePod, Self::DeleteRequest];
+}
+
+impl Objects {
+    /// The execution after the event; None where it cannot happen. `clock` is the tick, `orphan` whether its Job is gone.
+    pub(super) fn after(&self, execution: Execution, event: Event, clock: u8, orphan: bool) -> Option<Execution> {
+        let native = execution.native?;
+        let number = execution.made;
+        let stop = is_told_to_stop(&native, clock);
+        let finished = is_finished(&native);
+        let deleting = native.metadata.deletion_timestamp.is_some();
+        let with_pod = |pod| Some(Execution { pod, ..execution });
+        match (event, execution.pod) {
+            (Event::Start, _) if execution.may_start() => {
+                let pod = Pod::Running { of: number, since: clock };
+                Some(Execution { pod, starts: execution.starts.saturating_add(1), ..execution })
+            }
+            (Event::Stick, Pod::None) if execution.may_start() => with_pod(Pod::Stuck { of: number }),
+            (Event::End(exit), Pod::Running { of, since }) => {
+                with_pod(Pod::Ended { of, since, at: clock, exit, left: Left::There })
+            }
+            (Event::Kill(exit), Pod::Running { of, since }) if stop && !finished && !deleting => {
+                let native = self.saying(native, "FailureTarget", "DeadlineExceeded", clock);
+                let pod = Pod::Ended { of, since, at: clock, exit, left: Left::Going };
+                Some(Execution { pod, ..execution.with(Some(native)) })
+            }
+            (Event::Count, Pod::Ended { exit, left: Left::There, .. }) if !finished && !deleting => {
+                let (type_, reason) = match exit {
+                    Exit::Zero => ("Complete", "CompletionsReached"),
+                    Exit::One | Exit::Signal => ("Failed", "BackoffLimitExceeded"),
+                };
+                Some(execution.with(Some(self.saying(native, type_, reason, clock))))
+            }
+            (Event::Count, Pod::Lost) if !finished && !deleting && !native.spec.suspend => {
+                let native = self.saying(native, "Failed", "BackoffLimitExceeded", clock);
+                Some(Execution { pod: Pod::None, ..execution.with(Some(native)) })
+            }
+            (Event::Stopped, pod) if stop && !finished && !deleting && !execution.is_running() => {
+                let pod = match pod {
+                    Pod::Ended { of, since, at, exit, left: Left::Going } => {
+                        Pod::Ended { of, since, at, exit, left: Left::Gone }
+                    }
+                    Pod::Ended { .. } => pod,
+                    _ => Pod::None,
+                };
+                let native = self.saying(native, "Failed", "DeadlineExceeded", clock);
+                Some(Execution { pod, ..execution.with(Some(native)) })
+            }
+            (Event::Forget, Pod::Ended { left: Left::Gone, .. }) => with_pod(Pod::None),
+            (Event::Collect, _) if orphan && is_ours(&native) => self.delete_native(execution),
+            (Event::Vanish, _) => Some(execution.with(None)),
+            (Event::DeleteRequest, _) if is_ours(&native) => self.delete_native(execution),
+            (Event::Suspend, Pod::None | Pod::Stuck { .. } | Pod::Running { .. })
+                if !native.spec.suspend && !finished =>
+            {
+                let mut changed = NativeJob::clone(&native);
+                changed.spec.suspend = true;
+                Some(Execution { pod: Pod::None, ..execution.with(Some(self.native(changed))) })
+            }
+            (Event::LosePod, Pod::Running { .. }) => with_pod(if deleting { Pod::None } else { Pod::Lost }),
+            _ => None,
+        }
+    }
+
+    /// A DELETE: it goes at once, or is marked where a finalizer holds it. None where nothing changes.
+    pub(super) fn delete_native(&self, execution: Execution) -> Option<Execution> {
+        let native = execution.native.filter(|native| native.metadata.deletion_timestamp.is_none())?;
+        let mut changed = NativeJob::clone(&native);
+        changed.metadata.deletion_timestamp = Some(Time(BEGIN.parse().unwrap()));
+        Some(execution.with(Some(self.native(changed))))
+    }
+
+    fn saying(&self, native: Kept<NativeJob>, type_: &str, reason: &str, clock: u8) -> Kept<NativeJob> {
+        let mut changed = NativeJob::clone(&native);
+        changed.status.terminating = Some(0);
+        changed.status.conditions.push(NativeCondition {
+            type_: type_.to_owned(),
+            status: "True".to_owned(),
+            reason: Some(reason.to_owned()),
+            message: None,
+            last_transition_time: Some(Time(instant(clock))),
+        });
+        self.native(changed)
+    }
+}
+
+/// Made by us, whoever it belongs to by now.
+pub(super) fn is_ours(native: &NativeJob) -> bool {
+    native.metadata.labels.as_ref().is_some_and(|labels| labels.contains_key(JOB_UID_LABEL))
+}
+
+/// The pod as the kubelet writes it; `uid_of` names the native Job with that number.
+pub(super) fn pod_object(shown: Pod, uid_of: impl Fn(u8) -> String) -> Option<NativePod> {
+    let (of, phase, state) = match shown {
+        Pod::None | Pod::Lost => return None,
+        Pod::Stuck { of } => {
+            (of, "Pending", json!({"waiting": {"reason": "ErrImageNeverPull", "message": "not there"}}))
+        }
+        Pod::Running { of, since } => (of, "Running", json!({"running": {"startedAt": instant(since)}})),
+        Pod::Ended { of, since, at, exit, .. } => {
+            let (code, phase, reason) = match exit {
+                Exit::Zero => (0, "Succeeded", "Completed"),
+                Exit::One => (1, "Failed", "Error"),
+                Exit::Signal => (143, "Failed", "Error"),
+            };
+            let terminated =
+                json!({"exitCode": code, "reason": reason, "startedAt": instant(since), "finishedAt": instant(at)});
+            (of, phase, json!({"terminated": terminated}))
+        }
+    };
+    let owner = json!([{"apiVersion": "batch/v1", "kind": "Job", "name": "n", "uid": uid_of(of)}]);
+    let status =
+        json!({"phase": phase, "containerStatuses": [{"name": CONTAINER, "containerID": "c", "state": state}]});
+    let metadata = json!({"ownerReferences": owner, "uid": "pod"});
+    let object = json!({"metadata": metadata, "spec": {"nodeName": "node"}, "status": status});
+    let pod: NativePod = serde_json::from_value(object).unwrap();
+    Some(NativePod { gone: matches!(shown, Pod::Ended { left: Left::Gone, .. }), ..pod })
+}

@@ -1,0 +1,244 @@
+//! What becomes of a state: every action, one change each.
+
+use ayatori_controller::{
+    backend::kubernetes::leftovers,
+    ttl::decide::{Step as TtlStep, decide as decide_ttl},
+};
+use ayatori_crds::Job;
+
+use super::{
+    World,
+    cluster::{Event, Pod},
+    controller::{Body, Next, Seen},
+    invariants,
+    kept::Kept,
+    objects::{self, instant},
+    server::Answer,
+    state::{Action, Controller, JobVersion, Request, State, Stopping, Stores, UIDS, Visit, index},
+    weakened::Without,
+};
+
+/// What a controller is about to do, and what it has seen.
+struct Intent {
+    visit: Visit,
+    pod: Pod,
+    next: Next,
+}
+
+impl World {
+    /// The state after an action; None where it cannot happen or changes nothing.
+    pub(super) fn after(&self, before: &State, action: Action) -> Option<State> {
+        let mut state = before.clone();
+        self.apply(&mut state, action)?;
+        if state == *before {
+            return None;
+        }
+        state.broken = state.broken.or_else(|| invariants::broken_in(&state));
+        state.controllers.sort_unstable();
+        state.late.sort_unstable();
+        Some(state)
+    }
+
+    fn apply(&self, state: &mut State, action: Action) -> Option<()> {
+        match action {
+            Action::Step(which) => {
+                let intent = self.intent(state, which)?;
+                state.controllers[which].visit = self.take(state, &intent);
+            }
+            Action::Die(which) => {
+                let controller = &mut state.controllers[which];
+                (controller.visit, controller.expired) = (None, None);
+            }
+            Action::SendLate(which) => {
+                spend(&mut state.left.late)?;
+                let Intent { visit, next: Next::Send(body), .. } = self.intent(state, which)? else { return None };
+                let JobVersion { job, newest } = visit.job;
+                let never = matches!(body, Body::Job(patch) if patch.guarded && !newest);
+                state.controllers[which].visit = None;
+                state.late.push(Request { uid: index(&job), newest, body });
+                return (!never).then_some(());
+            }
+            Action::Land(which) => {
+                let request = state.late.remove(which);
+                // Nobody waits for the answer.
+                let nobody = state.job.unwrap_or(self.first);
+                self.carry_out(state, request, nobody, Pod::None);
+            }
+            Action::Stop(which, stopping) => {
+                spend(&mut state.left.stale)?;
+                let job = Some(state.job.map(|job| JobVersion { job, newest: true }));
+                let natives = Some(state.executions.map(|execution| execution.native));
+                let pods = Some(state.executions.map(|execution| execution.pod));
+                state.controllers[which].stores = match stopping {
+                    Stopping::Jobs => Stores { job, ..Stores::default() },
+                    Stopping::Natives => Stores { natives, ..Stores::default() },
+                    Stopping::Pods => Stores { pods, ..Stores::default() },
+                    Stopping::All => Stores { job, natives, pods },
+                };
+            }
+            Action::Follow(which) => state.controllers[which].stores = Stores::default(),
+            Action::Expire(which) => {
+                let job = state.job?;
+                let expired = is_expired(job, state.clock);
+                state.controllers[which].expired = expired.then_some(JobVersion { job, newest: true });
+            }
+            Action::DeleteExpired(which) => self.delete_expired(state, which)?,
+            Action::Sweep(uid) => self.sweep(state, uid)?,
+            Action::Cluster(uid, event) => {
+                if Event::MEDDLING.contains(&event) {
+                    spend(&mut state.left.meddling)?;
+                }
+                let orphan = state.job_of(uid).is_none();
+                let after = self.objects.after(state.executions[uid], event, state.clock, orphan)?;
+                if event == Event::Start {
+                    state.broken = invariants::broken_by_start(state, uid, &after);
+                }
+                state.executions[uid] = after;
+            }
+            Action::Tick => {
+                spend(&mut state.left.ticks)?;
+                state.clock += 1;
+            }
+            Action::Cancel => {
+                spend(&mut state.left.cancels)?;
+                let job = state.job.filter(|job| job.metadata.deletion_timestamp.is_none())?;
+                self.write_job(state, Some(self.objects.cancelled(&job)));
+            }
+            Action::Delete => {
+                spend(&mut state.left.deletes)?;
+                self.delete_job(state, None);
+            }
+            Action::Create => {
+                spend(&mut state.left.creates)?;
+                if state.job.is_some() {
+                    return None;
+                }
+                let job = objects::new_job(UIDS[1], &[], self.setting.deadline, self.setting.ttl);
+                self.write_job(state, Some(self.objects.job(job)));
+            }
+        }
+        Some(())
+    }
+
+    /// What a controller would do now. A visit begins with what its store shows.
+    fn intent(&self, state: &State, which: usize) -> Option<Intent> {
+        let begun = || {
+            let job = state.stored_job(which)?;
+            Some(Visit { job, job_is_live: false, observed: None, asked_why: false })
+        };
+        let visit = state.controllers[which].visit.or_else(begun)?;
+        let job = visit.job.job;
+        let (native, pod) = state.stored_execution(which, index(&job));
+        let (observation, observation_is_live) =
+            visit.observed.unwrap_or_else(|| (self.observation(job, native, pod), false));
+        let limit = native.and_then(|native| native.spec.active_deadline_seconds);
+        let limit = limit.filter(|_| self.without == Some(Without::StopAtZero));
+        let Visit { job_is_live, asked_why, .. } = visit;
+        let clock = state.clock;
+        let seen = Seen { job, job_is_live, observation, observation_is_live, asked_why, limit, clock };
+        Some(Intent { visit, pod, next: self.next(seen) })
+    }
+
+    /// Whether the first controller would wait for a time now.
+    pub(super) fn waits(&self, state: &State) -> bool {
+        self.intent(state, 0).is_some_and(|intent| intent.next == Next::Wait)
+    }
+
+    /// Takes the step. What the visit is afterwards; None where it has ended.
+    fn take(&self, state: &mut State, intent: &Intent) -> Option<Visit> {
+        let Intent { visit, pod, next } = *intent;
+        let JobVersion { job, newest } = visit.job;
+        let answer = match next {
+            Next::Rest | Next::Wait => return None,
+            Next::AskWhy => return Some(Visit { asked_why: true, ..visit }),
+            Next::ReadJob => Answer::Job(state.job),
+            Next::ReadExecution => self.read(state, index(&job), job),
+            Next::Send(body) => self.carry_out(state, Request { uid: index(&job), newest, body }, job, pod),
+        };
+        match answer {
+            Answer::Job(Some(answered)) if index(&answered) == index(&job) && state.job == Some(answered) => {
+                Some(Visit { job: JobVersion { job: answered, newest: true }, job_is_live: true, ..visit })
+            }
+            // Gone, or another Job of the same name, or an error.
+            Answer::Job(_) | Answer::Failed => None,
+            Answer::Execution(shown) => Some(Visit { observed: Some((shown, next == Next::ReadExecution)), ..visit }),
+        }
+    }
+
+    fn delete_expired(&self, state: &mut State, which: usize) -> Option<()> {
+        let expired = state.controllers[which].expired.take()?;
+        let now = state.job;
+        let preconditions = Some(expired).filter(|_| self.without != Some(Without::TtlPreconditions));
+        if self.delete_job(state, preconditions)
+            && now.is_none_or(|job| index(&job) != index(&expired.job) || !is_expired(job, state.clock))
+        {
+            state.broken = Some("I9: a TTL deleted something else than the Job that was over");
+        }
+        Some(())
+    }
+
+    /// One step of the sweeper, for a native Job whose Job is gone by a live read.
+    fn sweep(&self, state: &mut State, uid: usize) -> Option<()> {
+        let execution = state.executions[uid];
+        let native = execution.native.filter(|native| leftovers::marks(native).is_some())?;
+        if state.job_of(uid).is_some() {
+            return None;
+        }
+        state.executions[uid] = match leftovers::decide(&native) {
+            leftovers::Step::Wait => return None,
+            leftovers::Step::Delete => self.objects.delete_native(execution)?,
+            leftovers::Step::Stop => {
+                let id = native.metadata.uid.as_deref().unwrap_or_default();
+                let stop = ayatori_controller::patch::set_by_uid(id, "/spec/activeDeadlineSeconds", &0.into());
+                execution.with(self.objects.patched_native(native, self.objects.patch(stop, false)))
+            }
+            leftovers::Step::Unprotect => {
+                execution.with(self.objects.patched_native(native, self.unprotecting(&native)?))
+            }
+        };
+        Some(())
+    }
+
+    /// Every action that may be possible.
+    pub(super) fn all_actions(&self, state: &State, actions: &mut Vec<Action>) {
+        for which in 0..self.setting.controllers {
+            let Controller { stores, visit, expired } = state.controllers[which];
+            actions.extend([Action::Step(which), Action::Expire(which)]);
+            if visit.is_some() || expired.is_some() {
+                actions.push(Action::Die(which));
+            }
+            if expired.is_some() {
+                actions.push(Action::DeleteExpired(which));
+            }
+            if state.left.late > 0 {
+                actions.push(Action::SendLate(which));
+            }
+            if stores != Stores::default() {
+                actions.push(Action::Follow(which));
+            } else if state.left.stale > 0 {
+                let kinds = [Stopping::Jobs, Stopping::Natives, Stopping::Pods, Stopping::All];
+                actions.extend(kinds.map(|kind| Action::Stop(which, kind)));
+            }
+        }
+        actions.extend((0..state.late.len()).map(Action::Land));
+        for uid in 0..state.executions.len() {
+            if state.executions[uid].native.is_some() {
+                actions.push(Action::Sweep(uid));
+                actions.extend(super::rest::CLUSTER.map(|event| Action::Cluster(uid, event)));
+                actions.extend(self.by_itself().iter().map(|event| Action::Cluster(uid, *event)));
+                actions.extend(Event::MEDDLING.map(|event| Action::Cluster(uid, event)));
+            }
+        }
+        actions.extend([Action::Tick, Action::Cancel, Action::Delete, Action::Create]);
+    }
+}
+
+fn is_expired(job: Kept<Job>, clock: u8) -> bool {
+    matches!(decide_ttl(&job, instant(clock)), TtlStep::Delete(_))
+}
+
+/// One less of what is left; None where nothing is.
+fn spend(left: &mut u8) -> Option<()> {
+    *left = left.checked_sub(1)?;
+    Some(())
+}

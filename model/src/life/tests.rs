@@ -1,0 +1,148 @@
+//! How much of the model is checked. In CI each setting is small enough to be seen whole; `AYATORI_DEEP=1` adds the large
+//! ones.
+
+use std::{collections::BTreeSet, io::Write, time::Instant};
+
+use ayatori_crds::conditions::{self, SUCCEEDED};
+use stateright::{Checker, HasDiscoveries, Model};
+
+use super::{Setting, World, weakened::Without};
+
+/// Set to also check what takes minutes and gigabytes.
+const DEEP: &str = "AYATORI_DEEP";
+
+/// States that a check may generate. A small one stays below a tenth of it; to reach it is a failure, as then not all
+/// were seen.
+const CAP: usize = 20_000_000;
+/// The same for the large ones: 200 million generated states are about 30 million different ones, and 15 GB.
+const DEEP_CAP: usize = 200_000_000;
+
+/// What goes wrong, and the way there.
+struct Wrong {
+    what: String,
+    steps: Vec<String>,
+}
+
+/// Checks a setting state by state, up to the first thing that goes wrong. `met` are the verdicts and doubts that must
+/// have been among the states where nothing does.
+fn check(name: &str, setting: Setting, without: Option<Without>, cap: usize, met: &[&str]) -> Option<Wrong> {
+    let begin = Instant::now();
+    let checker = World::new(setting, without).checker().threads(2).target_state_count(cap);
+    let checker = checker.finish_when(HasDiscoveries::AnyFailures).spawn_bfs().join();
+    let world = checker.model();
+    let wrong = checker.discoveries().into_values().next().map(|path| {
+        let steps = path.clone().into_actions().iter().map(|action| format!("{action:?}")).collect();
+        let last = path.into_states().pop().unwrap();
+        let what = last.broken.or_else(|| world.wrong_in_the_end(&last)).unwrap_or("nothing, when asked again");
+        Wrong { what: what.to_owned(), steps }
+    });
+    let found = wrong.as_ref().map_or_else(
+        || "nothing goes wrong".to_owned(),
+        |wrong| format!("{}, after {} steps", wrong.what, wrong.steps.len()),
+    );
+    // Not by println!, which the harness keeps to itself.
+    let _ = writeln!(
+        std::io::stderr(),
+        "model: {name}: {} states ({} generated), depth {}, {} versions of Jobs, {} decisions, {:.1} s: {found}",
+        checker.unique_state_count(),
+        checker.state_count(),
+        checker.max_depth(),
+        world.objects.jobs.len(),
+        world.decisions.len(),
+        begin.elapsed().as_secs_f32(),
+    );
+    if wrong.is_none() {
+        assert!(checker.state_count() < cap, "{name}: more than {cap} states: not all were seen");
+        let said: BTreeSet<String> = world
+            .objects
+            .jobs
+            .map(|job| conditions::find(job.conditions(), SUCCEEDED).map(|condition| condition.reason.clone()));
+        for reason in met {
+            assert!(said.contains(*reason), "{name}: no Job was ever {reason}, only {said:?}");
+        }
+    }
+    wrong
+}
+
+fn holds(name: &str, setting: Setting, cap: usize, met: &[&str]) {
+    if let Some(Wrong { what, steps }) = check(name, setting, None, cap, met) {
+        panic!("{name}: {what}, after\n{}", steps.join("\n"));
+    }
+}
+
+const ONE: Setting = Setting { cancels: 1, deletes: 1, ..Setting::CALM };
+const TWO: Setting = Setting { controllers: 2, ..ONE };
+
+#[test]
+fn one_controller_survives_misfortune_and_meddling() {
+    let setting = Setting { meddling: 1, misfortune: true, foreign: true, ..ONE };
+    holds("one, meddling", setting, CAP, &["Completed", "ProcessFailed", "Cancelled", "ResultUnknown"]);
+}
+
+#[test]
+fn one_controller_survives_time_and_a_second_uid() {
+    let setting = Setting { ticks: 1, deadline: true, ttl: true, creates: 1, cancels: 0, ..ONE };
+    holds("one, time", setting, CAP, &["Completed", "Cancelled", "DeadlineExceeded"]);
+}
+
+#[test]
+fn two_controllers_survive_each_other_and_a_second_uid() {
+    holds("two, anew", Setting { creates: 1, ..TWO }, CAP, &["Completed", "Cancelled"]);
+}
+
+#[test]
+fn two_controllers_survive_stores_that_stop() {
+    holds("two, stale", Setting { stale: 1, deletes: 0, ..TWO }, CAP, &["Completed", "Cancelled"]);
+}
+
+#[test]
+fn two_controllers_survive_late_requests() {
+    holds("two, late", Setting { late: 1, ..TWO }, CAP, &["Completed", "Cancelled"]);
+}
+
+#[test]
+fn two_controllers_survive_meddling() {
+    let setting = Setting { meddling: 1, deletes: 0, ..TWO };
+    holds("two, meddling", setting, CAP, &["Completed", "Cancelled", "ResultUnknown"]);
+}
+
+#[test]
+fn everything_at_once_when_asked_for() {
+    if std::env::var_os(DEEP).is_none_or(|value| value != "1") {
+        return;
+    }
+    let all = Setting { stale: 1, late: 1, meddling: 1, ..ONE };
+    holds("deep: one, all faults", all, DEEP_CAP, &["Completed", "Cancelled", "ResultUnknown"]);
+    holds("deep: two, stale", Setting { stale: 1, ..TWO }, DEEP_CAP, &["Completed", "Cancelled"]);
+    let late = Setting { late: 1, meddling: 1, ..TWO };
+    holds("deep: two, late and meddling", late, DEEP_CAP, &["Completed", "Cancelled", "ResultUnknown"]);
+}
+
+/// Where each rule is needed, and what breaks without it.
+fn needed(without: Without) -> (Setting, &'static str) {
+    match without {
+        Without::StatusVersion => (TWO, "I"),
+        Without::FinalizerPreconditions => (Setting { creates: 1, ..TWO }, "I10"),
+        Without::TtlPreconditions => (Setting { ticks: 1, ttl: true, creates: 1, cancels: 0, ..TWO }, "I9"),
+        Without::ReleaseUid => (Setting { meddling: 1, ..ONE }, "D2"),
+        Without::ReleaseMark => (Setting { meddling: 1, ..ONE }, "I1"),
+        Without::Suspension | Without::StopPrepared | Without::StopAtZero => (Setting { late: 1, ..ONE }, "I7"),
+        Without::RecordFirst => (ONE, "I4"),
+        Without::NeverAgain => (Setting { meddling: 1, ..ONE }, "I6"),
+        Without::Ownership => (Setting { foreign: true, ..ONE }, "D5"),
+        Without::FinalizerFirst | Without::VerdictFirst => (ONE, "F3"),
+        Without::StopProof => (ONE, "I7"),
+        Without::LiveAbsence => (Setting { stale: 1, deletes: 0, ..TWO }, "I7"),
+        Without::Evidence => (Setting { stale: 1, cancels: 0, deletes: 0, ..TWO }, "I7"),
+    }
+}
+
+#[test]
+fn every_rule_is_needed() {
+    for without in Without::ALL {
+        let (setting, expected) = needed(without);
+        let wrong = check(&format!("without {without:?}"), setting, Some(without), CAP, &[]);
+        let what = wrong.unwrap_or_else(|| panic!("nothing goes wrong without {without:?}")).what;
+        assert!(what.starts_with(expected), "without {without:?}: {what}, not {expected}");
+    }
+}

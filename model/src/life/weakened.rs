@@ -1,0 +1,160 @@
+//! The rules that keep executions apart, each with what becomes of the controller without it. A model in which one of
+//! these is left out must fail: else the rule is for nothing, or the model is blind.
+
+use ayatori_crds::{
+    Job,
+    conditions::{self, STOPPING},
+    job::{DesiredState, Reference},
+    names::JOB_CLEANUP_FINALIZER,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use serde_json::Value;
+
+use super::objects::{BEGIN, FOREIGN};
+use ayatori_controller::backend::{End, Execution, Observation, Phase};
+
+/// A rule that is left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Without {
+    /// A status is written under the resourceVersion that was seen.
+    StatusVersion,
+    /// A finalizer is removed under the UID and the resourceVersion that were seen.
+    FinalizerPreconditions,
+    /// The TTL deletes under the UID and the resourceVersion that were seen.
+    TtlPreconditions,
+    /// A release tests the UID of the native Job.
+    ReleaseUid,
+    /// A release turns a mark, and so takes effect once.
+    ReleaseMark,
+    /// A native Job is created suspended.
+    Suspension,
+    /// Its UID is recorded before it is released.
+    RecordFirst,
+    /// A recorded native Job that is missing is never created again.
+    NeverAgain,
+    /// A native Job that is not ours is not adopted.
+    Ownership,
+    /// Our finalizer is on the Job before anything can start.
+    FinalizerFirst,
+    /// A stop is proven by what is seen, not by having been asked for.
+    StopProof,
+    /// What was not released yet is stopped too.
+    StopPrepared,
+    /// A stop is a limit of 0 seconds, which also spoils a release that lands late; 1 second is none.
+    StopAtZero,
+    /// An absence in a store is read live before it counts.
+    LiveAbsence,
+    /// Silence is no verdict.
+    Evidence,
+    /// A deleted Job gets its verdict before it goes.
+    VerdictFirst,
+}
+
+impl Without {
+    /// All of them.
+    pub(super) const ALL: [Self; 16] = [
+        Self::StatusVersion,
+        Self::FinalizerPreconditions,
+        Self::TtlPreconditions,
+        Self::ReleaseUid,
+        Self::ReleaseMark,
+        Self::Suspension,
+        Self::RecordFirst,
+        Self::NeverAgain,
+        Self::Ownership,
+        Self::FinalizerFirst,
+        Self::StopProof,
+        Self::StopPrepared,
+        Self::StopAtZero,
+        Self::LiveAbsence,
+        Self::Evidence,
+        Self::VerdictFirst,
+    ];
+
+    /// What the controller believes of the Job without the rule.
+    pub(super) fn job(self, job: &mut Job, observation: &Observation) {
+        match self {
+            Self::RecordFirst | Self::NeverAgain => {
+                let Some(execution) = job.status.as_mut().and_then(|status| status.execution.as_mut()) else { return };
+                match observation {
+                    Observation::Present(seen) if self == Self::RecordFirst && execution.references.is_empty() => {
+                        execution.references.push(Reference { type_: "Job".to_owned(), id: seen.id.clone() });
+                    }
+                    Observation::Absent if self == Self::NeverAgain => execution.references.clear(),
+                    Observation::Present(seen) if self == Self::NeverAgain => {
+                        execution.references.retain(|reference| reference.id == seen.id);
+                    }
+                    _ => {}
+                }
+            }
+            Self::FinalizerFirst if job.metadata.deletion_timestamp.is_none() => {
+                job.metadata.finalizers = Some(vec![JOB_CLEANUP_FINALIZER.to_owned()]);
+            }
+            Self::VerdictFirst if job.metadata.deletion_timestamp.is_some() => {
+                if let Some(status) = job.status.as_mut() {
+                    status.completion_time.get_or_insert(Time(BEGIN.parse().unwrap()));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// What it believes of the execution. `limit` is the native Job's own.
+    pub(super) fn observation(self, job: &Job, observation: &mut Observation, limit: Option<i64>) {
+        let stopping = conditions::find(job.conditions(), STOPPING).is_some();
+        if self == Self::Ownership && *observation == Observation::Foreign {
+            *observation = Observation::Present(Execution {
+                id: FOREIGN.to_owned(),
+                phase: Phase::Prepared,
+                stop_requested: false,
+                deletion_requested: false,
+                protected: false,
+                silence: None,
+                limited: false,
+                limit_reached: None,
+                copies: 0,
+            });
+        }
+        let Observation::Present(execution) = observation else { return };
+        let cancelled = job.spec.desired_state == DesiredState::Cancelled;
+        match (self, &execution.phase) {
+            (Self::StopAtZero, _) => execution.stop_requested |= limit == Some(1),
+            (Self::StopPrepared, Phase::Prepared) if cancelled => execution.stop_requested = true,
+            (Self::StopProof, _) if stopping && execution.stop_requested => execution.phase = Phase::Stopped,
+            (Self::Evidence, Phase::Unknown { .. }) => {
+                execution.phase = Phase::Ended(End {
+                    success: false,
+                    reason: conditions::reason::PROCESS_FAILED,
+                    message: "nothing is seen of it any more".to_owned(),
+                    exit_code: Some(1),
+                    started_at: None,
+                    finished_at: None,
+                });
+            }
+            _ => {}
+        }
+    }
+
+    /// What it sends instead.
+    pub(super) fn patch(self, body: &mut Value) {
+        let Value::Array(operations) = body else { return };
+        let on = |operation: &Value, end: &str| operation["path"].as_str().is_some_and(|path| path.ends_with(end));
+        match self {
+            Self::FinalizerPreconditions if operations.iter().any(|operation| operation["op"] == "remove") => {
+                operations.retain(|operation| !on(operation, "/uid") && !on(operation, "/resourceVersion"));
+            }
+            Self::ReleaseUid if operations.iter().any(|operation| on(operation, "/suspend")) => {
+                operations.retain(|operation| !on(operation, "/uid"));
+            }
+            Self::ReleaseMark if operations.iter().any(|operation| on(operation, "/suspend")) => {
+                operations.retain(|operation| !(operation["op"] == "test" && on(operation, "released")));
+            }
+            Self::StopAtZero => {
+                for operation in operations.iter_mut().filter(|operation| on(operation, "/activeDeadlineSeconds")) {
+                    operation["value"] = 1.into();
+                }
+            }
+            _ => {}
+        }
+    }
+}
