@@ -16,7 +16,9 @@ use crate::{
     folder::{Folder, Plan},
     host_process::Host,
     image::Image,
-    logs, node,
+    logs,
+    network::Network,
+    node,
     packages::{self, FOR_NAMESPACES, FOR_NODE},
     stage,
     tools::{self, Module},
@@ -125,6 +127,29 @@ impl Cluster {
         Ok(command)
     }
 
+    /// containerd's own client, which sees what the kubelet has made.
+    ///
+    /// # Errors
+    /// The cluster has no node.
+    pub fn ctr(&self) -> anyhow::Result<Command> {
+        let mut command = self.command(self.plan.program("ctr")?)?;
+        command.args(node::runtime_arguments(&self.folder));
+        Ok(command)
+    }
+
+    /// Where containerd looks for registries by their host names.
+    pub(crate) fn registries(&self) -> PathBuf {
+        self.folder.registries()
+    }
+
+    /// The cluster's network, for servers and clients in this process.
+    ///
+    /// # Errors
+    /// The cluster has ended.
+    pub fn network(&self) -> anyhow::Result<Network> {
+        Network::of(&self.folder)
+    }
+
     /// Sends a signal (`KILL`, `STOP`, `CONT`, …) to a part, such as `kubelet`. One that ends starts again a second
     /// later.
     ///
@@ -132,8 +157,16 @@ impl Cluster {
     /// There is no such part, or it has ended.
     pub fn signal(&self, part: &str, signal: &str) -> anyhow::Result<()> {
         let pid = fs::read_to_string(self.folder.pid(part)).with_context(|| format!("the cluster has no {part}"))?;
+        self.signal_process(pid.trim().parse()?, signal).with_context(|| format!("signal {part}"))
+    }
+
+    /// Sends a signal to a process inside, by its number there.
+    ///
+    /// # Errors
+    /// It has ended.
+    pub fn signal_process(&self, pid: u32, signal: &str) -> anyhow::Result<()> {
         let output = self.command("sh")?.args(["-c", &format!("kill -s {signal} {pid}")]).output()?;
-        ensure!(output.status.success(), "signal {part}: {}", String::from_utf8_lossy(&output.stderr).trim());
+        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr).trim());
         Ok(())
     }
 
@@ -161,8 +194,8 @@ impl Cluster {
     pub async fn load_image(&self, image: &Image) -> anyhow::Result<()> {
         ensure!(self.plan.node, "the cluster has no node");
         let archive = write_image(&self.folder, image)?;
-        let mut command = self.command(self.plan.program("ctr")?)?;
-        command.args(node::import_arguments(&self.folder)).arg(archive);
+        let mut command = self.ctr()?;
+        command.args(["images", "import"]).arg(archive);
         let output = tokio::task::spawn_blocking(move || command.output()).await??;
         ensure!(output.status.success(), "import {}: {}", image.name(), String::from_utf8_lossy(&output.stderr).trim());
         Ok(())

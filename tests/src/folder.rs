@@ -105,6 +105,11 @@ impl Folder {
         self.path("node")
     }
 
+    /// How containerd reaches registries: a folder for each host name.
+    pub(crate) fn registries(&self) -> PathBuf {
+        self.node().join("registries")
+    }
+
     /// A file system in memory that exists only inside: etcd's data, and what covers folders of the machine.
     pub(crate) fn scratch(&self) -> PathBuf {
         self.path("scratch")

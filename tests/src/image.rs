@@ -1,6 +1,6 @@
 //! Container images made from files, without any registry or builder: the same input gives the same bytes.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{collections::BTreeMap, fs, io::Read, path::Path};
 
 use anyhow::Context;
 use serde_json::{Value, json};
@@ -42,6 +42,16 @@ impl Image {
     /// There is no busybox on this machine.
     pub fn busybox() -> anyhow::Result<Self> {
         Self::build("localhost/busybox:1", busybox_files()?, &json!({"Cmd": ["sh"], "Env": ["PATH=/bin"]}))
+    }
+
+    /// The same under another name, and with an id of its own: a kubelet remembers by id what was pulled with whose
+    /// password.
+    ///
+    /// # Errors
+    /// There is no busybox on this machine.
+    pub fn busybox_as(name: &str) -> anyhow::Result<Self> {
+        let environment = ["PATH=/bin".to_owned(), format!("IMAGE={name}")];
+        Self::build(name, busybox_files()?, &json!({"Cmd": ["sh"], "Env": environment}))
     }
 
     /// What holds the namespaces of a pod: it sleeps. Name: `localhost/pause:1`.
@@ -111,6 +121,22 @@ impl Image {
         &self.name
     }
 
+    /// What a registry stores.
+    pub(crate) fn contents(&self) -> anyhow::Result<Contents> {
+        let mut files = BTreeMap::new();
+        for entry in tar::Archive::new(self.archive.as_slice()).entries()? {
+            let mut entry = entry?;
+            let mut bytes = Vec::new();
+            entry.read_to_end(&mut bytes)?;
+            files.insert(entry.path()?.display().to_string(), bytes);
+        }
+        let index: Value = serde_json::from_slice(files.get("index.json").context("an archive without an index")?)?;
+        let digest = index["manifests"][0]["digest"].as_str().context("an index without a manifest")?;
+        let manifest = files.remove(&blob_path(digest)).context("an index that names no blob of the archive")?;
+        let blobs = files.into_iter().filter_map(|(path, bytes)| Some((digest_of(&path)?, bytes)));
+        Ok(Contents { manifest, blobs: blobs.collect() })
+    }
+
     /// The bytes of the archive, as `ctr images import` takes them.
     #[must_use]
     pub fn archive(&self) -> &[u8] {
@@ -118,9 +144,28 @@ impl Image {
     }
 }
 
+/// An image as a registry stores it.
+#[derive(Debug)]
+pub(crate) struct Contents {
+    /// What names all others.
+    pub(crate) manifest: Vec<u8>,
+    /// Configuration and layer, each with its digest.
+    pub(crate) blobs: Vec<(String, Vec<u8>)>,
+}
+
+/// `sha256:X` lies in the archive at `blobs/sha256/X`.
+fn blob_path(digest: &str) -> String {
+    format!("blobs/{}", digest.replace(':', "/"))
+}
+
+fn digest_of(path: &str) -> Option<String> {
+    Some(path.strip_prefix("blobs/")?.replace('/', ":"))
+}
+
 /// The name of the image that holds pods' namespaces.
 pub(crate) const PAUSE: &str = "localhost/pause:1";
-const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+/// The media type of a manifest.
+pub(crate) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 
 /// As Go names it.
 fn architecture() -> &'static str {
@@ -198,8 +243,8 @@ fn layer_of(files: BTreeMap<String, File>) -> anyhow::Result<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{File, Image};
-    use serde_json::json;
+    use super::{File, Image, sha256_hex};
+    use serde_json::{Value, json};
 
     #[test]
     fn the_same_files_give_the_same_bytes() {
@@ -207,5 +252,18 @@ mod tests {
         let build = || Image::build("localhost/x:1", files(), &json!({"User": "1"})).unwrap();
         assert_eq!(build().archive(), build().archive());
         assert_eq!(build().name(), "localhost/x:1");
+    }
+
+    #[test]
+    fn a_registry_gets_what_the_manifest_names_under_the_digests_that_it_says() {
+        let image = Image::build("host/x:1", [("/a".to_owned(), File::Data(b"text".to_vec()))].into(), &json!({}));
+        let contents = image.unwrap().contents().unwrap();
+        let manifest: Value = serde_json::from_slice(&contents.manifest).unwrap();
+        let named = [&manifest["config"]["digest"], &manifest["layers"][0]["digest"]];
+        assert_eq!(contents.blobs.len(), 2);
+        for (digest, blob) in contents.blobs {
+            assert!(named.iter().any(|named| **named == digest.as_str()), "{digest}: {manifest}");
+            assert_eq!(digest, format!("sha256:{}", sha256_hex(&blob)));
+        }
     }
 }

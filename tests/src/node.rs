@@ -28,7 +28,7 @@ pub(crate) async fn start_runtime(folder: &Folder, plan: &Plan, supervisor: &Sup
     let dir = folder.node();
     write_network(&dir)?;
     let config = folder.path("containerd.toml");
-    fs::write(&config, containerd_config(&dir, plan)?)?;
+    fs::write(&config, containerd_config(folder, plan)?)?;
     let containerd = plan.program("containerd")?;
     let mut command = Command::new(containerd);
     command.arg("--config").arg(config);
@@ -45,14 +45,14 @@ pub(crate) async fn start_runtime(folder: &Folder, plan: &Plan, supervisor: &Sup
 /// The command that gives an image archive to containerd; for inside.
 fn import(folder: &Folder, plan: &Plan, archive: &Path) -> anyhow::Result<Command> {
     let mut command = Command::new(plan.program("ctr")?);
-    command.args(import_arguments(folder)).arg(archive);
+    command.args(runtime_arguments(folder)).args(["images", "import"]).arg(archive);
     Ok(command)
 }
 
-/// The arguments of `ctr` before the archive's path.
-pub(crate) fn import_arguments(folder: &Folder) -> Vec<String> {
+/// The arguments of `ctr` that lead it to what the kubelet uses.
+pub(crate) fn runtime_arguments(folder: &Folder) -> [String; 4] {
     let address = socket(&folder.node()).display().to_string();
-    ["--address", &address, "--namespace", "k8s.io", "images", "import"].map(str::to_owned).into()
+    ["--address", &address, "--namespace", "k8s.io"].map(str::to_owned)
 }
 
 /// Starts kubelet and kube-proxy; returns when the node is ready and takes pods.
@@ -108,10 +108,11 @@ fn write_network(dir: &Path) -> anyhow::Result<()> {
         .context("write the network's configuration")
 }
 
-fn containerd_config(dir: &Path, plan: &Plan) -> anyhow::Result<String> {
+fn containerd_config(folder: &Folder, plan: &Plan) -> anyhow::Result<String> {
     let plugins = plan.program("bridge")?.parent().context("a plugin is in a folder")?.display();
     let runc = plan.program("runc")?.display();
-    let dir = dir.display();
+    let (dir, registries) = (folder.node(), folder.registries());
+    let (dir, registries) = (dir.display(), registries.display());
     // Without CAP_SYS_RESOURCE every sandbox would fail at lowering its score for the out-of-memory killer.
     Ok(format!(
         r#"version = 3
@@ -126,7 +127,7 @@ snapshotter = "overlayfs"
 [plugins.'io.containerd.cri.v1.images'.pinned_images]
 sandbox = "{PAUSE}"
 [plugins.'io.containerd.cri.v1.images'.registry]
-config_path = "{dir}/registries"
+config_path = "{registries}"
 [plugins.'io.containerd.cri.v1.runtime']
 restrict_oom_score_adj = true
 [plugins.'io.containerd.cri.v1.runtime'.cni]
@@ -170,6 +171,8 @@ fn kubelet_config(folder: &Folder) -> anyhow::Result<serde_json::Value> {
         "volumePluginDir": dir.join("volume-plugins"),
         // Many tests at once on one node, and a node that is found lost or ready soon.
         "maxPods": 250,
+        // A registry that a test silences keeps no other test from its image.
+        "serializeImagePulls": false,
         "nodeStatusUpdateFrequency": "2s",
         "kubeAPIQPS": 200,
         "kubeAPIBurst": 400,

@@ -5,7 +5,8 @@
 //! - [`shared`]: the one cluster with one ayatori that most tests share, and a namespace for each;
 //! - [`own`]: a second cluster for the tests that kill ayatori or stop its webhook, one at a time;
 //! - [`scene`]: what a test does in its namespace; [`jobs`]: manifests and what is read off a Job; [`audit`]: what the
-//!   API server says was done; [`starts`]: what the tasks say; [`kubectl`]: what people see.
+//!   API server says was done; [`starts`]: what the tasks say; [`task_process`]: the task itself, on the node;
+//!   [`kubectl`]: what people see.
 //!
 //! Every version of every Job of both clusters is checked as it is written ([`crate::record`]).
 
@@ -22,4 +23,5 @@ pub mod process;
 pub mod scene;
 pub mod shared;
 pub mod starts;
+pub mod task_process;
 pub mod webhooks;

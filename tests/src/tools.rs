@@ -24,14 +24,20 @@ pub enum Module {
     Kubernetes,
     /// containerd, its shim, ctr and the network plugins.
     Node,
+    /// The registry of the CNCF's distribution project.
+    Registry,
 }
 
 impl Module {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Etcd, Self::Kubernetes, Self::Node, Self::Registry];
+
     fn name(self) -> &'static str {
         match self {
             Self::Etcd => "etcd",
             Self::Kubernetes => "kubernetes",
             Self::Node => "node",
+            Self::Registry => "registry",
         }
     }
 }
@@ -55,7 +61,7 @@ pub fn cache() -> anyhow::Result<PathBuf> {
 /// The module cannot be built.
 pub fn program(module: Module, name: &str) -> anyhow::Result<PathBuf> {
     let asset = std::env::var_os("KUBEBUILDER_ASSETS").map(|dir| Path::new(&dir).join(name));
-    match asset.filter(|path| module != Module::Node && path.is_file()) {
+    match asset.filter(|path| matches!(module, Module::Etcd | Module::Kubernetes) && path.is_file()) {
         Some(path) => std::path::absolute(&path).with_context(|| format!("{}", path.display())),
         None => Ok(build(module)?.join(name)),
     }

@@ -34,7 +34,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         succeed(doc.env("RUSTDOCFLAGS", "-D warnings"))
     })?;
     progress::step("the programs of the test cluster (about 10 minutes when the cache is empty)", || {
-        for module in [Module::Etcd, Module::Kubernetes, Module::Node] {
+        for module in Module::ALL {
             tools::build(module)?;
         }
         Ok(())

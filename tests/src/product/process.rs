@@ -59,7 +59,7 @@ impl Ayatori {
         command
             .args(["--webhook-cert-extra-name", "127.0.0.1", "--namespace", "ayatori-system"])
             // A test waits for its end. Longer than a Job waits for anything that is to come.
-            .arg("--start-grace-permanent=8s")
+            .args(["--start-grace-permanent=8s", "--start-grace-auth=8s"])
             .arg(format!("--webhook-port={}", ports.webhook))
             .arg(format!("--health-probe-bind-address=127.0.0.1:{}", ports.probes))
             .args(arguments)

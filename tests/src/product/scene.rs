@@ -113,6 +113,28 @@ impl Scene {
         self.over(created.metadata.name.as_deref().context("a name")?).await
     }
 
+    /// Creates a Job whose task says `ready` and goes on; waits until it does and the status says so too.
+    pub async fn start(&self, job: &Value) -> anyhow::Result<Job> {
+        let created = self.create(job).await?;
+        self.says(&created, "ready").await?;
+        let name = created.metadata.name.as_deref().context("a name")?;
+        self.until_condition(name, "Succeeded", "Unknown/Running").await
+    }
+
+    /// The one pod of a Job.
+    pub async fn pod_of(&self, job: &Job) -> anyhow::Result<Pod> {
+        let mut pods = self.pods_of(job).await?;
+        ensure!(pods.len() == 1, "{} pods", pods.len());
+        pods.pop().context("no pod")
+    }
+
+    /// How many pods were ever made for a Job.
+    pub fn pods_made_for(&self, job: &Job) -> anyhow::Result<usize> {
+        let writes = self.audit().writes("/pods")?;
+        let made = writes.iter().filter(|write| write.verb == "create");
+        Ok(made.filter(|write| write.answered["metadata"]["labels"][JOB_UID_LABEL] == uid(job)).count())
+    }
+
     /// Waits until the Job is as it is looked for.
     pub async fn until(&self, name: &str, what: &str, is: impl Fn(&Job) -> bool) -> anyhow::Result<Job> {
         eventually(&format!("Job {name}: {what}"), BOUND, async || {

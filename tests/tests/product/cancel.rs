@@ -90,7 +90,7 @@ async fn nothing_more_happens(scene: &Scene, over: &ayatori_crds::Job, pods: usi
     tokio::time::sleep(QUIET).await;
     let later = scene.jobs.get("job").await?;
     ensure!(later.status == over.status, "{:?}", later.status);
-    let made = scene.audit().writes("/pods")?.iter().filter(|write| write.verb == "create").count();
+    let made = scene.pods_made_for(over)?;
     ensure!(made == pods, "{made} pods were made");
     for pod in scene.pods_of(over).await? {
         let statuses = pod.status.and_then(|status| status.container_statuses).unwrap_or_default();
