@@ -22,6 +22,7 @@
 //! * `init`: PID 1 inside. Reaps; its end is the end of every process inside.
 //! * `parts`: starts etcd, API server and so on and restarts what ends.
 
+pub mod api;
 mod cgroups;
 mod client;
 mod cluster;

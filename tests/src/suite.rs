@@ -82,9 +82,9 @@ where
     outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// Through the test harness, which shows it with the test's failure.
+/// The end of the log of each part, through the test harness, which shows it with the test's failure.
 #[allow(clippy::print_stderr)]
-fn print_logs(namespace: &str, cluster: &Cluster) {
+pub fn print_logs(namespace: &str, cluster: &Cluster) {
     eprintln!("a test in the namespace {namespace} failed; the logs of the cluster:\n{}", cluster.logs());
 }
 

@@ -9,16 +9,16 @@ use std::sync::Arc;
 use ayatori_crds::TraceContext;
 use ayatori_crds::names::{GROUP, JOB_CLEANUP_FINALIZER, TRACEPARENT_ANNOTATION, TRACESTATE_ANNOTATION, VERSION};
 use ayatori_crds::rules::Policy;
-use ayatori_crds::rules::default_class::{DefaultClass, default_class};
+use ayatori_crds::rules::default_class::DefaultClass;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use json_patch::jsonptr::PointerBuf;
 use json_patch::{AddOperation, Patch, PatchOperation};
 use serde_json::{Value, json};
 
-use crate::lookups::{self, Freshness, LookupError, Lookups};
-use crate::warnings::{Warnings, first_few};
-use crate::{Answer, Operation, Request, Review};
+use crate::default_lookup::look_up;
+use crate::lookups::Lookups;
+use crate::{Answer, Operation, Request, Review, Warnings};
 
 /// Serves [`crate::configuration::MUTATE_JOBS`].
 #[derive(Debug)]
@@ -39,19 +39,14 @@ impl JobDefaulting {
         let Some(object) = request.object.and_then(parse) else { return Answer::allowed() };
         match (request.operation, request.old_object.and_then(parse)) {
             (Operation::Create, _) => {
-                let mut warnings = Warnings::default();
-                let class = if lacks_class(&object) {
-                    self.default_class(&request.namespace, &mut warnings).await
-                } else {
-                    None
-                };
+                let class = if lacks_class(&object) { self.default_class(&request.namespace).await } else { None };
                 let filling = Filling {
                     class: class.as_deref(),
                     ttl: self.policy.ttl.default,
                     trace: request.arrival.trace.as_ref(),
                     guarded: true,
                 };
-                Answer::patched(patch(&object, &filling), warnings)
+                Answer::patched(patch(&object, &filling), Warnings::default())
             }
             (Operation::Update, Some(old)) => {
                 let has = |pointer| old.pointer(pointer).is_some_and(|value| !value.is_null());
@@ -69,35 +64,17 @@ impl JobDefaulting {
         }
     }
 
-    /// The name to write, or a warning that says why there is none. A Job without a class is admitted: it waits, and
-    /// the controller finds a default that comes later.
-    async fn default_class(&self, namespace: &str, warnings: &mut Warnings) -> Option<String> {
-        let mut found = self.look_up(namespace, Freshness::Stored).await;
-        if !matches!(found, Ok(DefaultClass::Named(_))) {
-            // The store may not have seen yet what was annotated a moment ago.
-            found = self.look_up(namespace, Freshness::Live).await;
-        }
-        match found {
-            Ok(DefaultClass::Named(name)) => return Some(name),
-            Ok(DefaultClass::None) => warnings.add(
-                "spec.jobClassName is not set and neither the namespace nor the cluster has a default: the Job waits",
-            ),
-            Ok(DefaultClass::Ambiguous(names)) => warnings.add(&format!(
-                "spec.jobClassName is not set and several classes are the default ({}): the Job waits",
-                first_few(&names)
-            )),
+    /// The name to write. A Job without a class is admitted: it waits, and the controller finds a default that comes
+    /// later.
+    async fn default_class(&self, namespace: &str) -> Option<String> {
+        match look_up(&*self.lookups, namespace).await {
+            Ok(DefaultClass::Named(name)) => Some(name),
+            Ok(DefaultClass::None | DefaultClass::Ambiguous(_)) => None,
             Err(error) => {
                 tracing::warn!(%error, "default class not looked up");
-                warnings.add("spec.jobClassName is not set and the default could not be looked up: the Job waits");
+                None
             }
         }
-        None
-    }
-
-    async fn look_up(&self, namespace: &str, freshness: Freshness) -> Result<DefaultClass, LookupError> {
-        let namespace = lookups::namespace(&*self.lookups, namespace, freshness).await?;
-        let classes = lookups::classes(&*self.lookups, freshness).await?;
-        Ok(default_class(&namespace.annotations, classes.iter().map(|class| &**class)))
     }
 }
 

@@ -24,8 +24,8 @@ fn default_mark() -> Value {
     json!({"metadata": {"annotations": {GLOBAL: "true"}}})
 }
 
-/// The patch as JSON and the warnings.
-async fn defaulted(lookups: Arc<Cluster>, object: &Value, old: Option<&Value>) -> (Value, Vec<String>) {
+/// The patch as JSON. Defaulting warns of nothing: whether a Job is refused is not known yet (B3).
+async fn defaulted(lookups: Arc<Cluster>, object: &Value, old: Option<&Value>) -> Value {
     defaulted_under(Policy::default(), lookups, object, old, Arrival::default()).await
 }
 
@@ -35,10 +35,11 @@ async fn defaulted_under(
     object: &Value,
     old: Option<&Value>,
     arrival: Arrival,
-) -> (Value, Vec<String>) {
+) -> Value {
     match verdict_on(&JobDefaulting::new(lookups, policy), Some(object), old, arrival).await {
         Answer::Allowed { patch, warnings } => {
-            (serde_json::to_value(patch.unwrap_or_default()).unwrap(), warnings.texts().to_vec())
+            assert!(warnings.is_empty(), "{warnings:?}");
+            serde_json::to_value(patch.unwrap_or_default()).unwrap()
         }
         refused @ Answer::Refused(_) => panic!("defaulting refused: {refused:?}"),
     }
@@ -59,9 +60,8 @@ fn guarded() -> Value {
 #[tokio::test]
 async fn a_new_job_gets_the_default_class_and_the_finalizer() {
     let cluster = Cluster::fresh(Held::default().namespace("team-a", &[], &[]).class("small", &default_mark()));
-    let (patch, warnings) = defaulted(Arc::clone(&cluster), &job(&json!({}), &json!({})), None).await;
+    let patch = defaulted(Arc::clone(&cluster), &job(&json!({}), &json!({})), None).await;
     assert_eq!(patch, json!([add_class("small"), add_finalizers()]));
-    assert!(warnings.is_empty());
     assert_eq!(cluster.live_reads(), 0, "fresh stores need no live read");
 }
 
@@ -69,61 +69,41 @@ async fn a_new_job_gets_the_default_class_and_the_finalizer() {
 async fn the_namespaces_own_default_wins_even_where_it_does_not_exist() {
     let own = format!("{OWN}=absent");
     let cluster = Cluster::fresh(Held::default().namespace("team-a", &[], &[&own]).class("small", &default_mark()));
-    let (patch, _) = defaulted(cluster, &job(&json!({}), &guarded()), None).await;
+    let patch = defaulted(cluster, &job(&json!({}), &guarded()), None).await;
     assert_eq!(patch, json!([add_class("absent")]));
 }
 
 #[tokio::test]
 async fn a_class_that_is_named_stays_and_an_empty_name_is_none() {
     let held = || Cluster::fresh(Held::default().namespace("team-a", &[], &[]).class("small", &default_mark()));
-    let (patch, _) = defaulted(held(), &job(&json!({"jobClassName": "mine"}), &guarded()), None).await;
+    let patch = defaulted(held(), &job(&json!({"jobClassName": "mine"}), &guarded()), None).await;
     assert_eq!(patch, json!([]));
-    let (patch, _) = defaulted(held(), &job(&json!({"jobClassName": ""}), &guarded()), None).await;
+    let patch = defaulted(held(), &job(&json!({"jobClassName": ""}), &guarded()), None).await;
     assert_eq!(patch, json!([add_class("small")]));
 }
 
 #[tokio::test]
-async fn without_a_default_the_job_is_admitted_with_a_warning() {
-    let cluster = Cluster::fresh(Held::default().namespace("team-a", &[], &[]).class("small", &json!({})));
-    let (patch, warnings) = defaulted(cluster, &job(&json!({}), &guarded()), None).await;
-    assert_eq!(patch, json!([]));
-    assert_eq!(
-        warnings,
-        ["spec.jobClassName is not set and neither the namespace nor the cluster has a default: the Job waits"]
-    );
-}
-
-#[tokio::test]
-async fn several_defaults_are_named_and_none_is_picked() {
-    let held = ["e", "d", "c", "b", "a"].iter().fold(Held::default(), |held, name| held.class(name, &default_mark()));
-    let cluster = Cluster::fresh(held.namespace("team-a", &[], &[]));
-    let (patch, warnings) = defaulted(cluster, &job(&json!({}), &guarded()), None).await;
-    assert_eq!(patch, json!([]));
-    assert_eq!(
-        warnings,
-        ["spec.jobClassName is not set and several classes are the default (a, b, c and 2 more): the Job waits"]
-    );
+async fn without_one_default_nothing_is_written() {
+    let marked = |names: &[&str]| {
+        let held = Held::default().namespace("team-a", &[], &[]).class("unmarked", &json!({}));
+        Cluster::fresh(names.iter().fold(held, |held, name| held.class(name, &default_mark())))
+    };
+    for cluster in [marked(&[]), marked(&["b", "a"]), Cluster::cut_off(Held::default())] {
+        assert_eq!(defaulted(cluster, &job(&json!({}), &guarded()), None).await, json!([]));
+    }
 }
 
 #[tokio::test]
 async fn a_default_that_the_stores_have_not_seen_yet_is_found_live() {
     let live = Held::default().namespace("team-a", &[], &[]).class("small", &default_mark());
-    let (patch, warnings) = defaulted(Cluster::behind(Held::default(), live), &job(&json!({}), &guarded()), None).await;
+    let patch = defaulted(Cluster::behind(Held::default(), live), &job(&json!({}), &guarded()), None).await;
     assert_eq!(patch, json!([add_class("small")]));
-    assert!(warnings.is_empty());
-}
-
-#[tokio::test]
-async fn a_default_that_cannot_be_looked_up_is_a_warning() {
-    let (patch, warnings) = defaulted(Cluster::cut_off(Held::default()), &job(&json!({}), &json!({})), None).await;
-    assert_eq!(patch, json!([add_finalizers()]));
-    assert_eq!(warnings, ["spec.jobClassName is not set and the default could not be looked up: the Job waits"]);
 }
 
 #[tokio::test]
 async fn a_finalizer_joins_those_that_are_there() {
     let new = job(&json!({"jobClassName": "a"}), &json!({"finalizers": ["other.example/x"]}));
-    let (patch, _) = defaulted(Cluster::cut_off(Held::default()), &new, None).await;
+    let patch = defaulted(Cluster::cut_off(Held::default()), &new, None).await;
     assert_eq!(patch, json!([{"op": "add", "path": "/metadata/finalizers/-", "value": FINALIZER}]));
 }
 
@@ -131,12 +111,11 @@ async fn a_finalizer_joins_those_that_are_there() {
 async fn an_update_takes_the_stored_class_and_puts_the_finalizer_back() {
     let old = job(&json!({"jobClassName": "mine"}), &guarded());
     let cluster = Cluster::fresh(Held::default().namespace("team-a", &[], &[]).class("small", &default_mark()));
-    let (patch, warnings) = defaulted(Arc::clone(&cluster), &job(&json!({}), &json!({})), Some(&old)).await;
+    let patch = defaulted(Arc::clone(&cluster), &job(&json!({}), &json!({})), Some(&old)).await;
     assert_eq!(patch, json!([add_class("mine"), add_finalizers()]));
-    assert!(warnings.is_empty());
 
     let classless = job(&json!({}), &guarded());
-    let (patch, _) = defaulted(Arc::clone(&cluster), &classless, Some(&classless)).await;
+    let patch = defaulted(Arc::clone(&cluster), &classless, Some(&classless)).await;
     assert_eq!(patch, json!([]), "a stored Job without a class gets none later");
     assert_eq!(cluster.live_reads(), 0);
 }
@@ -148,7 +127,7 @@ async fn a_job_that_is_being_deleted_may_lose_its_finalizer() {
         &json!({"finalizers": [FINALIZER], "deletionTimestamp": "2030-01-01T00:00:00Z"}),
     );
     let new = job(&json!({"jobClassName": "a"}), &json!({}));
-    let (patch, _) = defaulted(Cluster::cut_off(Held::default()), &new, Some(&old)).await;
+    let patch = defaulted(Cluster::cut_off(Held::default()), &new, Some(&old)).await;
     assert_eq!(patch, json!([]));
 }
 
@@ -158,7 +137,7 @@ fn keeps_for(seconds: i32) -> Policy {
 
 /// What a policy adds to an object that needs nothing else.
 async fn by_policy(policy: Policy, object: &Value, old: Option<&Value>) -> Value {
-    defaulted_under(policy, Cluster::cut_off(Held::default()), object, old, Arrival::default()).await.0
+    defaulted_under(policy, Cluster::cut_off(Held::default()), object, old, Arrival::default()).await
 }
 
 #[tokio::test]
@@ -203,7 +182,7 @@ const STATE_KEY: &str = "execution.ayatori.ddupan.top/tracestate";
 async fn traced(metadata: &Value, old: Option<&Value>, state: Option<&str>) -> Value {
     let arrival = Arrival { trace: TraceContext::parse(PARENT, state), ..Arrival::default() };
     let object = job(&json!({"jobClassName": "a"}), metadata);
-    defaulted_under(Policy::default(), Cluster::cut_off(Held::default()), &object, old, arrival).await.0
+    defaulted_under(Policy::default(), Cluster::cut_off(Held::default()), &object, old, arrival).await
 }
 
 #[tokio::test]
@@ -245,7 +224,7 @@ async fn an_object_of_any_shape_is_admitted_and_what_is_not_understood_stays() {
         (json!({"metadata": {"finalizers": null}, "spec": []}), json!([add_finalizers()])),
         (json!({"metadata": {}, "spec": {"jobClassName": "a", "task": "x"}}), json!([add_finalizers()])),
     ] {
-        let (patch, _) = defaulted(Cluster::cut_off(Held::default()), &new, None).await;
+        let patch = defaulted(Cluster::cut_off(Held::default()), &new, None).await;
         assert_eq!(patch, expected, "{new}");
     }
 }

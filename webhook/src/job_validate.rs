@@ -10,6 +10,7 @@ use futures::future::BoxFuture;
 use serde::Deserialize;
 
 use crate::answer::Subject;
+use crate::default_lookup;
 use crate::job_by_class::{ByClass, by_class};
 use crate::job_update::update;
 use crate::lookups::{Freshness, Lookups};
@@ -60,6 +61,10 @@ impl JobValidation {
             [] => {
                 let mut warnings = Warnings::default();
                 warning.iter().for_each(|text| warnings.add(text));
+                if spec.job_class_name.as_deref().is_none_or(str::is_empty) {
+                    let found = default_lookup::look_up(&*self.lookups, &request.namespace).await;
+                    default_lookup::warning(&found).iter().for_each(|text| warnings.add(text));
+                }
                 warn_of_image(spec, &mut warnings);
                 warn_of_ttl(spec, &mut warnings);
                 if self.references == ReferenceChecks::On {

@@ -112,7 +112,27 @@ async fn what_no_class_could_allow_is_refused_without_a_class() {
     let spec = json!({"jobClassName": null, "resources": {"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}});
     let answer = created(Cluster::fresh(Held::default()), &spec).await;
     assert_eq!(fields(&answer), ["spec.resources.requests.cpu"]);
-    let answer = created(Cluster::fresh(Held::default()), &json!({"jobClassName": null})).await;
+}
+
+#[tokio::test]
+async fn a_job_without_a_class_is_warned_of_with_the_reason() {
+    let mark = json!({"metadata": {"annotations": {"execution.ayatori.ddupan.top/is-default-job-class": "true"}}});
+    let marked = |names: &[&str]| {
+        let held = Held::default().namespace("team-a", &[], &[]).class("unmarked", &json!({}));
+        names.iter().fold(held, |held, name| held.class(name, &mark))
+    };
+    for (cluster, why) in [
+        (Cluster::fresh(marked(&[])), "neither the namespace nor the cluster has a default"),
+        (Cluster::fresh(marked(&["e", "d", "c", "b", "a"])), "several classes are the default (a, b, c and 2 more)"),
+        (Cluster::cut_off(Held::default()), "the default could not be looked up"),
+    ] {
+        for class in [Value::Null, json!("")] {
+            let answer = created(Arc::clone(&cluster), &json!({"jobClassName": class})).await;
+            assert_eq!(warned(&answer), [format!("spec.jobClassName is not set and {why}: the Job waits")]);
+        }
+    }
+    // It came between defaulting and validation: the controller finds it.
+    let answer = created(Cluster::fresh(marked(&["a"])), &json!({"jobClassName": null})).await;
     assert_eq!(answer, Answer::allowed());
 }
 

@@ -13,6 +13,7 @@ mod arrival;
 mod bypass_tests;
 pub mod configuration;
 mod connection;
+mod default_lookup;
 mod endpoint;
 mod envelope;
 mod job_by_class;

@@ -74,7 +74,7 @@ async fn store_jobs(server: &Server, namespace: &str) -> anyhow::Result<()> {
     failed["conditions"][3] = condition("Succeeded", "False", "ProcessFailed");
     failed["result"] = json!({"exitCode": 7, "reason": "ProcessFailed"});
     let mut bare = Kind::Job.object("bare");
-    pointer::set(&mut bare, "/spec/jobClassName", None);
+    pointer::set(&mut bare, "/spec/jobClassName", None).unwrap();
     store(server, &collection, bare, Value::Null).await?;
     store(server, &collection, Kind::Job.object("waiting"), waiting).await?;
     store(server, &collection, Kind::Job.object("failed"), failed).await?;

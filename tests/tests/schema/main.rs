@@ -8,13 +8,13 @@
 //! - [`unlocked`]: a stored status that breaks the rules locks nothing (A4);
 //! - [`columns`], [`explain`]: what people see (A8, K0).
 
+use ayatori_tests::api::{fields, kinds, pointer};
+
 mod cases;
 mod columns;
 mod differences;
 mod differential;
 mod explain;
-mod kinds;
-mod pointer;
 mod server;
 mod shapes;
 mod unlocked;

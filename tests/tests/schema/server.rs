@@ -1,4 +1,4 @@
-//! The two API servers, and plain requests to them.
+//! The two API servers.
 
 use std::{
     path::{Path, PathBuf},
@@ -8,36 +8,14 @@ use std::{
 use anyhow::{Context, ensure};
 use ayatori_tests::{Cluster, Options, suite, tools};
 use http::Request;
-use serde_json::Value;
 use tokio::sync::OnceCell;
+
+pub(crate) use ayatori_tests::api::requests::{Answer, Server, Verb};
 
 use crate::kinds::Kind;
 
 /// Usually a second.
 const PUBLISHED: Duration = Duration::from_secs(30);
-
-/// An API server that serves the four kinds.
-#[derive(Clone)]
-pub(crate) struct Server {
-    client: kube::Client,
-}
-
-/// What it said to a request.
-#[derive(Debug, Clone)]
-pub(crate) struct Answer {
-    pub(crate) code: u16,
-    pub(crate) body: Value,
-}
-
-/// The kind of write. Dry runs go through the whole validation and store nothing.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Verb {
-    Create,
-    Replace,
-    MergePatch,
-    JsonPatch,
-    Delete,
-}
 
 /// The shared cluster of this binary with our definitions.
 pub(crate) async fn our_cluster() -> anyhow::Result<&'static Cluster> {
@@ -72,7 +50,7 @@ async fn published(client: &kube::Client) -> anyhow::Result<()> {
 
 /// The API server with our definitions.
 pub(crate) async fn ours() -> anyhow::Result<Server> {
-    Ok(Server { client: our_cluster().await?.client().await? })
+    Ok(Server::new(our_cluster().await?.client().await?))
 }
 
 /// The definitions that the project started from; they are beside the project's folder, and not everywhere.
@@ -100,56 +78,5 @@ pub(crate) async fn reference() -> anyhow::Result<Option<Server>> {
         cluster.add_crds(&manifests.iter().map(String::as_str).collect::<Vec<_>>()).await?;
         anyhow::Ok(cluster)
     };
-    Ok(Some(Server { client: SECOND.get_or_try_init(start).await?.client().await? }))
-}
-
-impl Server {
-    /// One request. An answer of 5xx is an error: it says nothing about the object.
-    pub(crate) async fn send(&self, verb: Verb, path: &str, body: &Value) -> anyhow::Result<Answer> {
-        let (method, content) = match verb {
-            Verb::Create => ("POST", "application/json"),
-            Verb::Replace => ("PUT", "application/json"),
-            Verb::MergePatch => ("PATCH", "application/merge-patch+json"),
-            Verb::JsonPatch => ("PATCH", "application/json-patch+json"),
-            Verb::Delete => ("DELETE", "application/json"),
-        };
-        let request = Request::builder().method(method).uri(path).header("content-type", content);
-        let request = request.body(kube::client::Body::from(serde_json::to_vec(body)?))?;
-        let answer = self.client.send(request).await.with_context(|| format!("{method} {path}"))?;
-        let code = answer.status().as_u16();
-        let bytes = answer.into_body().collect_bytes().await?;
-        let body = serde_json::from_slice(&bytes).with_context(|| String::from_utf8_lossy(&bytes).into_owned())?;
-        ensure!(code < 500, "{method} {path}: {code} {body}");
-        Ok(Answer { code, body })
-    }
-}
-
-impl Answer {
-    pub(crate) fn is_accepted(&self) -> bool {
-        self.code < 300
-    }
-
-    /// The faults, each as (field, message), with `[]` for any index in the field.
-    pub(crate) fn causes(&self) -> Vec<(String, String)> {
-        let causes = self.body["details"]["causes"].as_array().cloned().unwrap_or_default();
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        causes.iter().map(|cause| (without_indices(&text(&cause["field"])), text(&cause["message"]))).collect()
-    }
-
-    /// The answer as one short text.
-    pub(crate) fn summary(&self) -> String {
-        let message = self.body["message"].as_str().unwrap_or_default();
-        format!("{} {}", self.code, message.chars().take(400).collect::<String>())
-    }
-}
-
-/// `spec.task.env[2]` as `spec.task.env[]`.
-fn without_indices(field: &str) -> String {
-    let mut parts = field.split('[');
-    let mut text = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        text.push_str("[]");
-        text.push_str(part.split_once(']').map_or("", |(_, rest)| rest));
-    }
-    text
+    Ok(Some(Server::new(SECOND.get_or_try_init(start).await?.client().await?)))
 }

@@ -78,7 +78,7 @@ fn our_definitions_have_the_fields_types_defaults_and_list_types_of_the_referenc
     for (kind, manifest) in Kind::ALL.into_iter().zip(&manifests) {
         let reference: Value = serde_saphyr::from_str(manifest)?;
         let theirs = fields(&schema_of(&reference));
-        let ours: BTreeMap<_, _> = fields(&kind.schema())
+        let ours: BTreeMap<_, _> = fields(&kind.schema().unwrap())
             .into_iter()
             .map(|(field, said)| (field, as_the_reference_writes_times(said)))
             .collect();

@@ -24,7 +24,7 @@ fn definition(group: &str) -> Value {
     object["spec"]["group"] = group.into();
     // Those of the real group stay with the real group.
     for field in ["shortNames", "categories"] {
-        pointer::set(&mut object, &format!("/spec/names/{field}"), None);
+        pointer::set(&mut object, &format!("/spec/names/{field}"), None).unwrap();
     }
     object
 }
@@ -33,12 +33,12 @@ fn definition(group: &str) -> Value {
 fn definition_without_rules(group: &str) -> Value {
     let mut object = definition(group);
     let schema = "/spec/versions/0/schema/openAPIV3Schema";
-    pointer::set(&mut object, &format!("{schema}/x-kubernetes-validations"), None);
+    pointer::set(&mut object, &format!("{schema}/x-kubernetes-validations"), None).unwrap();
     for part in ["spec", "status"] {
         let everything = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-        pointer::set(&mut object, &format!("{schema}/properties/{part}"), Some(everything));
+        pointer::set(&mut object, &format!("{schema}/properties/{part}"), Some(everything)).unwrap();
     }
-    pointer::set(&mut object, "/spec/versions/0/selectableFields", None);
+    pointer::set(&mut object, "/spec/versions/0/selectableFields", None).unwrap();
     object
 }
 
@@ -46,7 +46,7 @@ fn definition_without_rules(group: &str) -> Value {
 fn broken_specs() -> Vec<(&'static str, Value)> {
     let set = |at: &str, value| {
         let mut object = Kind::Job.object("any");
-        pointer::set(&mut object, &format!("/spec{at}"), value);
+        pointer::set(&mut object, &format!("/spec{at}"), value).unwrap();
         object["spec"].clone()
     };
     let variables =
@@ -67,7 +67,7 @@ fn broken_statuses() -> Vec<(&'static str, Value)> {
     let status = |changes: &[(&str, Option<Value>)]| {
         let mut object = json!({"status": Kind::Job.status()});
         for (at, value) in changes {
-            pointer::set(&mut object, &format!("/status{at}"), value.clone());
+            pointer::set(&mut object, &format!("/status{at}"), value.clone()).unwrap();
         }
         object["status"].clone()
     };

@@ -64,7 +64,7 @@ pub(crate) fn spec_rows(rule: &Rule, allowed: bool, rows: &[(&'static str, Chang
 pub(crate) fn changed(object: &Value, root: &str, changes: Changes<'_>) -> Value {
     let mut object = object.clone();
     for (at, value) in changes {
-        pointer::set(&mut object, &format!("{root}{at}"), (!value.is_null()).then(|| value.clone()));
+        pointer::set(&mut object, &format!("{root}{at}"), (!value.is_null()).then(|| value.clone())).unwrap();
     }
     object
 }
@@ -94,7 +94,7 @@ async fn update(server: &Server, name: &str, row: &Row) -> anyhow::Result<Answer
     next["spec"] = row.new["spec"].clone();
     match row.new.get("status").filter(|status| !status.is_null()) {
         Some(status) => next["status"] = status.clone(),
-        None => pointer::set(&mut next, "/status", None),
+        None => pointer::set(&mut next, "/status", None).unwrap(),
     }
     server.send(Verb::Replace, &format!("{path}?dryRun=All"), &next).await
 }

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{places::Place, quantities};
+use super::quantities;
+use crate::fields::Place;
 
 /// Values by class.
 type Values = Vec<(String, Option<Value>)>;

@@ -1,21 +1,31 @@
 //! The four kinds, each with a valid object that has every field.
 
+use anyhow::Context;
+use ayatori_crds::{
+    definitions,
+    names::{API_VERSION, GROUP},
+};
 use serde_json::{Value, json};
 
 /// One of the four kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Kind {
+pub enum Kind {
+    /// `Job`
     Job,
+    /// `JobClass`
     JobClass,
+    /// `KubernetesExecutionParameters`
     KubernetesParameters,
+    /// `OpenSandboxExecutionParameters`
     OpenSandboxParameters,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 4] =
-        [Self::Job, Self::JobClass, Self::KubernetesParameters, Self::OpenSandboxParameters];
+    /// All four.
+    pub const ALL: [Self; 4] = [Self::Job, Self::JobClass, Self::KubernetesParameters, Self::OpenSandboxParameters];
 
-    pub(crate) fn name(self) -> &'static str {
+    /// As it stands in a manifest.
+    pub fn name(self) -> &'static str {
         match self {
             Self::Job => "Job",
             Self::JobClass => "JobClass",
@@ -24,7 +34,8 @@ impl Kind {
         }
     }
 
-    pub(crate) fn file(self) -> &'static str {
+    /// The file of its definition; without `.yaml` it is the resource.
+    pub fn file(self) -> &'static str {
         match self {
             Self::Job => "jobs.yaml",
             Self::JobClass => "jobclasses.yaml",
@@ -33,28 +44,44 @@ impl Kind {
         }
     }
 
-    pub(crate) fn has_status(self) -> bool {
+    /// Whether it has a status.
+    pub fn has_status(self) -> bool {
         matches!(self, Self::Job | Self::JobClass)
     }
 
-    /// The path of the kind's objects in `group`.
-    pub(crate) fn collection_in(self, group: &str) -> String {
-        let namespace = if self == Self::Job { "namespaces/default/" } else { "" };
+    /// The path of the kind's objects, those of Jobs in the namespace `default`.
+    pub fn collection(self) -> String {
+        self.path(GROUP, "default")
+    }
+
+    /// The same under another API group.
+    pub fn collection_in(self, group: &str) -> String {
+        self.path(group, "default")
+    }
+
+    /// The path of the kind's objects, those of Jobs in `namespace`.
+    pub fn collection_within(self, namespace: &str) -> String {
+        self.path(GROUP, namespace)
+    }
+
+    fn path(self, group: &str, namespace: &str) -> String {
+        let namespace = if self == Self::Job { format!("namespaces/{namespace}/") } else { String::new() };
         format!("/apis/{group}/v1alpha1/{namespace}{}", self.file().trim_end_matches(".yaml"))
     }
 
-    pub(crate) fn collection(self) -> String {
-        self.collection_in(ayatori_crds::names::GROUP)
+    /// The kind that is named so in a manifest.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
     /// The schema of our definition.
-    pub(crate) fn schema(self) -> Value {
-        let definition = ayatori_crds::definitions::all().unwrap().into_iter().find(|one| one.file == self.file());
-        schema_of(&definition.unwrap().object)
+    pub fn schema(self) -> anyhow::Result<Value> {
+        let definition = definitions::all()?.into_iter().find(|one| one.file == self.file());
+        Ok(schema_of(&definition.with_context(|| format!("no definition of {}", self.name()))?.object))
     }
 
     /// A valid object of that name with every field of the spec.
-    pub(crate) fn object(self, name: &str) -> Value {
+    pub fn object(self, name: &str) -> Value {
         let spec = match self {
             Self::Job => job_spec(),
             Self::JobClass => job_class_spec(),
@@ -62,12 +89,12 @@ impl Kind {
             Self::OpenSandboxParameters => open_sandbox_spec(),
         };
         json!({
-            "apiVersion": ayatori_crds::names::API_VERSION, "kind": self.name(), "metadata": {"name": name}, "spec": spec,
+            "apiVersion": API_VERSION, "kind": self.name(), "metadata": {"name": name}, "spec": spec,
         })
     }
 
     /// A valid status with every field; null for a kind without one.
-    pub(crate) fn status(self) -> Value {
+    pub fn status(self) -> Value {
         match self {
             Self::Job => finished_status(),
             Self::JobClass => {
@@ -79,7 +106,7 @@ impl Kind {
 }
 
 /// The schema of a definition's one version.
-pub(crate) fn schema_of(definition: &Value) -> Value {
+pub fn schema_of(definition: &Value) -> Value {
     definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone()
 }
 
@@ -161,7 +188,7 @@ fn open_sandbox_spec() -> Value {
 }
 
 /// A condition as the controllers write it.
-pub(crate) fn condition(type_: &str, status: &str, reason: &str) -> Value {
+pub fn condition(type_: &str, status: &str, reason: &str) -> Value {
     json!({"type": type_, "status": status, "reason": reason, "message": "A sentence.",
         "lastTransitionTime": "2030-01-01T10:00:00Z", "observedGeneration": 1})
 }

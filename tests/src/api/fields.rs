@@ -6,24 +6,26 @@ use serde_json::Value;
 
 /// A field of the schema, at the first place where the valid object has it.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub struct Place {
     /// The field, whatever the index: `spec.task.env[].name`.
-    pub(crate) field: String,
+    pub field: String,
     /// The place in the object, as a JSON pointer: `/spec/task/env/0/name`.
-    pub(crate) at: String,
-    pub(crate) schema: Value,
-    pub(crate) present: Value,
+    pub at: String,
+    /// What the schema says of it.
+    pub schema: Value,
+    /// What the valid object has there.
+    pub present: Value,
 }
 
 impl Place {
     /// Whether nothing lies below.
-    pub(crate) fn is_leaf(&self) -> bool {
+    pub fn is_leaf(&self) -> bool {
         !matches!(self.schema["type"].as_str(), Some("object" | "array"))
     }
 }
 
 /// The fields that users or controllers fill in, with the names below `metadata` left out: they are Kubernetes' own.
-pub(crate) fn places(schema: &Value, object: &Value) -> Vec<Place> {
+pub fn places(schema: &Value, object: &Value) -> Vec<Place> {
     let mut found: Vec<Place> = Vec::new();
     for root in ["spec", "status"] {
         let inner = &schema["properties"][root];
@@ -55,7 +57,7 @@ fn visit(schema: &Value, present: &Value, field: &str, at: &str, found: &mut Vec
 }
 
 /// The fields by the schema alone.
-pub(crate) fn fields(schema: &Value) -> BTreeSet<String> {
+pub fn fields(schema: &Value) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for root in ["spec", "status"] {
         if let Some(inner) = schema["properties"].get(root) {
