@@ -8,6 +8,10 @@ use jiff::SignedDuration;
 
 use crate::platform::{Platform, PlatformFlags};
 
+mod serving;
+
+pub(crate) use serving::{Certificates, Serving};
+
 /// The admission webhooks and controllers of the ayatori batch API.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "ayatori", version)]
@@ -21,12 +25,9 @@ pub(crate) struct Config {
     /// The Service through which the API server reaches the webhook.
     #[arg(long, default_value = "ayatori-webhook")]
     pub(crate) webhook_service: String,
-    /// A further name or IP address for the serving certificate, for a webhook that is reached by URL. May be repeated.
-    #[arg(long)]
-    pub(crate) webhook_cert_extra_name: Vec<String>,
-    /// The Secret, in our own namespace, that keeps the webhook's CA for all replicas.
-    #[arg(long, default_value = "ayatori-webhook-ca")]
-    pub(crate) webhook_ca_secret: String,
+    /// How the webhook is served.
+    #[command(flatten)]
+    pub(crate) serving: Serving,
     /// The address that serves /healthz and /readyz.
     #[arg(long, default_value = "0.0.0.0:8081")]
     pub(crate) health_probe_bind_address: SocketAddr,
@@ -79,10 +80,9 @@ impl Config {
         Options { patience, policy: platform.policy, reference_checks: platform.reference_checks }
     }
 
-    /// The names in the serving certificate. The API server asks for the Service as `NAME.NAMESPACE.svc`.
+    /// The names in our own serving certificate.
     pub(crate) fn webhook_names(&self) -> Vec<String> {
-        let service = format!("{}.{}.svc", self.webhook_service, self.namespace);
-        std::iter::once(service).chain(self.webhook_cert_extra_name.iter().cloned()).collect()
+        self.serving.names(&self.webhook_service, &self.namespace)
     }
 }
 
@@ -115,9 +115,9 @@ mod tests {
     }
 
     #[test]
-    fn the_certificate_names_the_service_first() {
-        let config = Config::parse_from(["ayatori", "--namespace", "sys", "--webhook-cert-extra-name", "127.0.0.1"]);
-        assert_eq!(config.webhook_names(), ["ayatori-webhook.sys.svc", "127.0.0.1"]);
+    fn the_webhook_listens_everywhere_and_is_named_by_its_service() {
+        let config = Config::parse_from(["ayatori", "--namespace", "sys"]);
+        assert_eq!(config.webhook_names(), ["ayatori-webhook.sys.svc"]);
         assert_eq!(config.webhook_address(), "0.0.0.0:9443".parse().unwrap());
     }
 }

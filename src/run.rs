@@ -7,7 +7,6 @@
 use std::{collections::HashMap, future::Future, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result, bail};
-use ayatori_certs::SelfManaged;
 use ayatori_controller::{
     backend::{
         Backend,
@@ -50,26 +49,21 @@ use crate::{
 pub(crate) async fn run(config: Config) -> Result<()> {
     let mut signals = Signals::new()?;
     let platform = config.platform.platform()?;
+    let transport = config.serving.transport()?;
     let clock = Clock::default();
     let (client, server) = client(&clock).await?;
-    let certificate = ServingCertificate::new(
-        client.clone(),
-        config.namespace.clone(),
-        config.webhook_ca_secret.clone(),
-        config.webhook_names(),
-    );
+    let mut certificate = ServingCertificate::new(&config, &client)?;
     let source = certificate.source();
     let (readiness, waiting_for) = watch::channel(Some("starting"));
     let (stop_probes, probes_stop) = stop_switch();
     let mut tasks = Tasks::default();
-    let probes =
-        admin::serve(config.health_probe_bind_address, waiting_for, Arc::<SelfManaged>::clone(&source), probes_stop);
+    let probes = admin::serve(config.health_probe_bind_address, waiting_for, Arc::clone(&source), probes_stop);
     tasks.spawn("probes", async { probes.await.map_err(|error| format!("{error:#}")) });
 
     let (stores, watches, changes) = stores::stores(&client);
     let starting = async {
         preflight::check(&client, &server).await?;
-        certificate.ensure().await.context("cannot get a serving certificate")
+        certificate.first().await.context("cannot get a serving certificate")
     };
     tokio::select! {
         started = starting => started?,
@@ -88,7 +82,7 @@ pub(crate) async fn run(config: Config) -> Result<()> {
 
     let lookups: Arc<dyn Lookups> = Arc::new(StoreLookups::new(client.clone(), stores.clone()));
     let reviews = Arc::new(reviews(&lookups, &platform));
-    let webhook = Server::bind(config.webhook_address(), source.as_ref(), Limits::default(), reviews);
+    let webhook = Server::bind(config.webhook_address(), source.as_ref(), transport, Limits::default(), reviews);
     let webhook = webhook.await.context("cannot start the webhook")?;
     let (stop_webhook, webhook_stop) = stop_switch();
     tasks.spawn("webhook", async {

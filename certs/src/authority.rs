@@ -11,12 +11,6 @@ use x509_parser::time::ASN1Time;
 
 use crate::{CertError, Certificate, Validity};
 
-/// Lifetime of a CA unless the caller says otherwise: 365 days.
-pub const AUTHORITY_LIFETIME: SignedDuration = SignedDuration::from_hours(365 * 24);
-
-/// How far in the past a new certificate begins, so that a client whose clock is behind ours accepts it.
-pub const CLOCK_SKEW: SignedDuration = SignedDuration::from_hours(1);
-
 /// A CA certificate with its private key. `Debug` shows the certificate's times only.
 pub struct Authority {
     certificate: Certificate,
@@ -25,13 +19,13 @@ pub struct Authority {
 }
 
 impl Authority {
-    /// Makes a CA that holds from [`CLOCK_SKEW`] before `now` until `lifetime` after it.
+    /// Makes a CA that holds from at most [`crate::CLOCK_SKEW`] before `now` until `lifetime` after it.
     ///
     /// # Errors
     /// When no key can be made or signing fails.
     pub fn create(now: Timestamp, lifetime: SignedDuration) -> Result<Self, CertError> {
         let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
-        let mut params = params(&validity(now, lifetime), "ayatori webhook CA")?;
+        let mut params = params(&Validity::starting(now, lifetime), "ayatori webhook CA")?;
         // Path length 0: it signs leaves, never another CA.
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
@@ -90,14 +84,6 @@ impl fmt::Debug for Authority {
     }
 }
 
-/// The times of a certificate made `now` that holds for `lifetime` from then on.
-pub(crate) fn validity(now: Timestamp, lifetime: SignedDuration) -> Validity {
-    Validity {
-        not_before: now.checked_sub(CLOCK_SKEW).unwrap_or(Timestamp::MIN),
-        not_after: now.checked_add(lifetime).unwrap_or(Timestamp::MAX),
-    }
-}
-
 /// What CA and leaf have in common. rcgen's own default holds from 1975 to 4096.
 pub(crate) fn params(validity: &Validity, common_name: &str) -> Result<CertificateParams, CertError> {
     // rcgen panics on a year that X.509 cannot write; the calendar of `Timestamp` itself ends before the year 10000.
@@ -116,14 +102,23 @@ pub(crate) fn params(validity: &Validity, common_name: &str) -> Result<Certifica
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::LEAF_LIFETIME;
     use crate::testing::{authority, now};
+    use crate::{AUTHORITY_LIFETIME, CLOCK_SKEW, LEAF_LIFETIME};
 
     #[test]
     fn a_new_authority_begins_an_hour_ago_and_lives_its_lifetime() {
         let validity = authority(now()).certificate().validity();
         assert_eq!(validity.not_before, now() - CLOCK_SKEW);
         assert_eq!(validity.not_after, now() + AUTHORITY_LIFETIME);
+    }
+
+    #[test]
+    fn a_short_life_begins_a_tenth_of_it_ago_and_is_not_due_at_once() {
+        let lifetime = SignedDuration::from_secs(20);
+        let validity = Authority::create(now(), lifetime).unwrap().certificate().validity();
+        assert_eq!(validity.not_before, now() - SignedDuration::from_secs(2));
+        let early = now().duration_until(validity.renew_at());
+        assert!(early > lifetime / 2 && early < lifetime * 2 / 3, "{early}");
     }
 
     #[test]
@@ -144,7 +139,7 @@ mod tests {
     #[test]
     fn a_leaf_is_no_authority() {
         let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).unwrap();
-        let leaf = params(&validity(now(), LEAF_LIFETIME), "leaf").unwrap().self_signed(&key).unwrap();
+        let leaf = params(&Validity::starting(now(), LEAF_LIFETIME), "leaf").unwrap().self_signed(&key).unwrap();
         let error = Authority::from_pem(leaf.pem().as_bytes(), key.serialize_pem().as_bytes()).unwrap_err();
         assert_eq!(error, CertError::NotAuthority);
     }

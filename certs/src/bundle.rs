@@ -23,6 +23,12 @@ impl Bundle {
         self.0.contains(certificate)
     }
 
+    /// How many are trusted.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// All that both trust, once each; those of `self` first.
     #[must_use]
     pub fn merged(mut self, other: &Self) -> Self {
@@ -33,10 +39,10 @@ impl Bundle {
     }
 
     /// The bundle that also trusts `certificate`. What was trusted stays, as other replicas may still serve a leaf
-    /// of the former CA; only what has expired goes, so that the list does not grow for ever.
+    /// of the former CA; only what expired a while ago goes, so that the list does not grow for ever.
     #[must_use]
     pub fn with(mut self, certificate: &Certificate, now: Timestamp) -> Self {
-        self.0.retain(|held| !held.validity().expired(now));
+        self.0.retain(|held| !held.validity().long_expired(now));
         self.push(certificate);
         self
     }
@@ -73,7 +79,7 @@ pub(crate) fn to_pem(certificates: &[Certificate]) -> String {
 mod tests {
     use super::*;
     use crate::testing::{authority, now};
-    use crate::{AUTHORITY_LIFETIME, Authority};
+    use crate::{AUTHORITY_LIFETIME, Authority, CLOCK_SKEW};
 
     fn certificate() -> Certificate {
         authority(now()).certificate().clone()
@@ -102,8 +108,10 @@ mod tests {
     #[test]
     fn an_expired_authority_leaves_when_the_next_one_joins() {
         let old = Authority::create(now() - AUTHORITY_LIFETIME, AUTHORITY_LIFETIME).unwrap();
-        let new = certificate();
-        assert_eq!(Bundle(vec![old.certificate().clone()]).with(&new, now()), Bundle(vec![new]));
+        let (old, new) = (old.certificate().clone(), certificate());
+        let both = Bundle(vec![old.clone(), new.clone()]);
+        assert_eq!(Bundle(vec![old.clone()]).with(&new, now()), both, "some clock is behind ours");
+        assert_eq!(Bundle(vec![old]).with(&new, now() + CLOCK_SKEW), Bundle(vec![new]));
     }
 
     #[test]

@@ -1,26 +1,18 @@
 //! The serving certificate, signed by the CA.
 
 use std::fmt;
-use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use rcgen::{CertificateParams, ExtendedKeyUsagePurpose, KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256};
-use rustls::crypto::ring;
-use rustls::sign::CertifiedKey;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
-use crate::authority::{params, validity};
-use crate::{Authority, CertError, Certificate, Validity};
-
-/// Lifetime of a leaf unless the caller says otherwise: 7 days. Short, because its key lives in one process only and
-/// making another costs nothing.
-pub const LEAF_LIFETIME: SignedDuration = SignedDuration::from_hours(7 * 24);
+use crate::authority::params;
+use crate::{Authority, CertError, Certificate, Pair, Validity};
 
 /// A serving certificate with its key, ready for rustls. `Debug` shows times only.
 #[derive(Clone)]
 pub struct Leaf {
-    key: Arc<CertifiedKey>,
-    certificate: Certificate,
+    pair: Pair,
     signer: Certificate,
 }
 
@@ -28,13 +20,13 @@ impl Leaf {
     /// When it holds.
     #[must_use]
     pub fn validity(&self) -> Validity {
-        self.certificate.validity()
+        self.pair.validity()
     }
 
     /// The leaf's own certificate.
     #[must_use]
     pub fn certificate(&self) -> &Certificate {
-        &self.certificate
+        self.pair.certificate()
     }
 
     /// The CA certificate that signed it.
@@ -42,9 +34,11 @@ impl Leaf {
     pub fn signer(&self) -> &Certificate {
         &self.signer
     }
+}
 
-    pub(crate) fn certified_key(&self) -> Arc<CertifiedKey> {
-        Arc::clone(&self.key)
+impl AsRef<Pair> for Leaf {
+    fn as_ref(&self) -> &Pair {
+        &self.pair
     }
 }
 
@@ -55,7 +49,7 @@ impl fmt::Debug for Leaf {
 }
 
 impl Authority {
-    /// Signs a new key for `names` (DNS names and IP addresses, as text), from [`crate::CLOCK_SKEW`] before `now` until
+    /// Signs a new key for `names` (DNS names and IP addresses, as text), from at most [`crate::CLOCK_SKEW`] before `now` until
     /// `lifetime` after it, but no longer than the CA itself lives: a leaf that outlives its CA only looks valid.
     ///
     /// # Errors
@@ -63,7 +57,7 @@ impl Authority {
     pub fn issue(&self, names: &[String], now: Timestamp, lifetime: SignedDuration) -> Result<Leaf, CertError> {
         let common_name = names.first().ok_or(CertError::NoNames)?;
         let ca = self.certificate().validity();
-        let mut times = validity(now, lifetime);
+        let mut times = Validity::starting(now, lifetime);
         times.not_before = times.not_before.max(ca.not_before);
         times.not_after = times.not_after.min(ca.not_after);
 
@@ -76,11 +70,9 @@ impl Authority {
         params.use_authority_key_identifier_extension = true;
         let signed = CertificateDer::from(params.signed_by(&key, self.issuer())?);
 
-        let certificate = Certificate::from_der(&signed).ok_or(CertError::Certificate("the new leaf"))?;
         let key = PrivateKeyDer::try_from(key.serialize_der()).map_err(|_| CertError::PrivateKey("the new leaf"))?;
-        let key = CertifiedKey::from_der(vec![signed], key, &ring::default_provider())
-            .map_err(|error| CertError::Signing(error.to_string()))?;
-        Ok(Leaf { key: Arc::new(key), certificate, signer: self.certificate().clone() })
+        let pair = Pair::new(vec![signed], key).map_err(|error| CertError::Signing(error.to_string()))?;
+        Ok(Leaf { pair, signer: self.certificate().clone() })
     }
 }
 
@@ -92,7 +84,7 @@ mod tests {
 
     use super::*;
     use crate::testing::{authority, names, now};
-    use crate::{AUTHORITY_LIFETIME, CLOCK_SKEW};
+    use crate::{AUTHORITY_LIFETIME, CLOCK_SKEW, LEAF_LIFETIME};
 
     #[test]
     fn a_leaf_begins_an_hour_ago_and_lives_its_lifetime() {

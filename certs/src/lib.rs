@@ -4,16 +4,21 @@
 //!   Secret (CA) ──► secret ──► Authority ──issue──► Leaf ──► SelfManaged (CertSource) ──► rustls
 //!        │                                            │
 //!        └──────────────► rotation::decide(view, now) ┴──► one Step, carried out by the server binary
+//!
+//!   two files ──► files::Watched::look(bytes) ──► Pair ──► FromFiles (CertSource) ──► rustls
 //! ```
 //!
-//! Everything here is free of I/O and of a clock: times are parameters, and the steps that touch the API server
-//! (create or replace the Secret, patch a caBundle) are returned as values.
+//! Everything here is free of I/O and of a clock: times and bytes are parameters, and the steps that touch the API
+//! server (create or replace the Secret, patch a caBundle) are returned as values.
 
 mod authority;
 mod bundle;
 mod certificate;
 mod error;
+pub mod files;
 mod leaf;
+mod lifetimes;
+mod pair;
 pub mod rotation;
 mod secret;
 mod source;
@@ -21,11 +26,13 @@ mod source;
 mod testing;
 mod validity;
 
-pub use authority::{AUTHORITY_LIFETIME, Authority, CLOCK_SKEW};
+pub use authority::Authority;
 pub use bundle::Bundle;
 pub use certificate::Certificate;
 pub use error::CertError;
-pub use leaf::{LEAF_LIFETIME, Leaf};
+pub use leaf::Leaf;
+pub use lifetimes::{AUTHORITY_LIFETIME, LEAF_LIFETIME, LifetimeError, Lifetimes, SHORTEST_LEAF};
+pub use pair::{Pair, PairError};
 pub use secret::{CA_CERT, TLS_CERT, TLS_KEY, authority_from_secret, authority_to_secret};
-pub use source::{CertSource, SelfManaged, Unhealthy};
-pub use validity::Validity;
+pub use source::{CertSource, FromFiles, SelfManaged, Unhealthy};
+pub use validity::{CLOCK_SKEW, Validity};

@@ -4,8 +4,16 @@
 //! made good by the next look. The order is CA → every caBundle → leaf: no replica serves a certificate that the API
 //! server was not yet told to trust. What keeps the present CA in service goes first, so a Secret that cannot be
 //! replaced never stops a leaf from being renewed.
+//!
+//! What is written into a caBundle is seen by the API servers a moment later, and a replica that finds it there does not
+//! know since when. So a usable leaf of the former CA stays until the new one has been seen in every caBundle for a
+//! while ([`Trusted`]). A replica that serves nothing yet does not wait: nobody asks it before it has said that it is
+//! ready.
+//!
+//! A CA leaves a caBundle when it has expired, as late as that: no leaf outlives its CA, so by then none of its leaves
+//! holds, on whatever replica.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::{Bundle, Certificate, Leaf, Validity};
 
@@ -18,6 +26,8 @@ pub struct View {
     pub served: Option<Served>,
     /// Every webhook configuration that exists and points at us.
     pub configurations: Vec<Configuration>,
+    /// What this process remembers of its looks, this one included: see [`Trusted::after`].
+    pub trusted: Option<Trusted>,
 }
 
 /// The shared Secret.
@@ -55,6 +65,33 @@ pub struct Configuration {
     pub bundles: Vec<Bundle>,
 }
 
+/// Since when one process has seen a CA in every caBundle, at each of its looks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trusted {
+    authority: Certificate,
+    since: Timestamp,
+}
+
+impl Trusted {
+    /// What to remember after a look at `now`: `before` as far as it still holds, else a new beginning; nothing where
+    /// some caBundle lacks the stored CA.
+    #[must_use]
+    pub fn after(
+        before: Option<Self>,
+        stored: &Stored,
+        configurations: &[Configuration],
+        now: Timestamp,
+    ) -> Option<Self> {
+        let Stored::Present(authority) = stored else { return None };
+        if !configurations.iter().all(|configuration| configuration.holds(authority)) {
+            return None;
+        }
+        // Not from a time that lies ahead: the clock was set back, and the wait would take as long as that.
+        let before = before.filter(|before| before.authority == *authority && before.since <= now);
+        Some(before.unwrap_or_else(|| Self { authority: authority.clone(), since: now }))
+    }
+}
+
 /// The one next thing to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
@@ -77,6 +114,8 @@ pub enum ReplaceReason {
     Unreadable(String),
     /// Its life is over.
     Expired,
+    /// Its life has not begun: whoever made it had a clock far ahead of ours.
+    NotYetValid,
     /// Two thirds of its life are over.
     Due,
 }
@@ -88,6 +127,8 @@ pub enum LeafReason {
     NoneServed,
     /// What is served was signed by another CA than the stored one.
     SignedByAnother,
+    /// What is served is not valid yet: our clock was set back.
+    NotYetValid,
     /// Two thirds of its life are over.
     Due,
 }
@@ -97,26 +138,40 @@ pub enum LeafReason {
 pub struct Publication {
     /// The configuration's name.
     pub configuration: String,
-    /// What it held and has not expired, and the stored CA.
+    /// What it held and has not expired, the CA of the leaf that we serve, and the stored CA.
     pub ca_bundle: Bundle,
 }
 
-/// The next step. Total: it has an answer for every view.
+impl Configuration {
+    /// Whether every webhook of it is told to trust `certificate`.
+    fn holds(&self, certificate: &Certificate) -> bool {
+        self.bundles.iter().all(|bundle| bundle.holds(certificate))
+    }
+}
+
+/// The next step. Total: it has an answer for every view. `settle` is how long after a look at the caBundles every API
+/// server is taken to have seen the same.
 #[must_use]
-pub fn decide(view: &View, now: Timestamp) -> Step {
+pub fn decide(view: &View, settle: SignedDuration, now: Timestamp) -> Step {
     let authority = match &view.stored {
         Stored::Absent => return Step::CreateAuthority,
         Stored::Unreadable(why) => return Step::ReplaceAuthority(ReplaceReason::Unreadable(why.clone())),
         Stored::Present(ca) if ca.validity().expired(now) => return Step::ReplaceAuthority(ReplaceReason::Expired),
+        Stored::Present(ca) if ca.validity().not_yet(now) => return Step::ReplaceAuthority(ReplaceReason::NotYetValid),
         Stored::Present(ca) => ca,
     };
-    let unpublished = unpublished(&view.configurations, authority, now);
+    let unpublished = unpublished(view, authority, now);
 
     match leaf_reason(view.served.as_ref(), authority, now) {
         // A leaf of the CA that is served already is trusted wherever its predecessor is: nothing to wait for.
-        Some(LeafReason::Due) => return Step::IssueLeaf(LeafReason::Due),
-        Some(reason) if unpublished.is_empty() => return Step::IssueLeaf(reason),
-        Some(_) => return Step::PublishBundle(unpublished),
+        Some(reason @ (LeafReason::Due | LeafReason::NotYetValid)) => return Step::IssueLeaf(reason),
+        Some(_) if !unpublished.is_empty() => return Step::PublishBundle(unpublished),
+        Some(reason) => {
+            return match settled_at(view, settle, now) {
+                Some(at) if at > now => Step::WaitUntil(at),
+                _ => Step::IssueLeaf(reason),
+            };
+        }
         None => {}
     }
     let renew_at = authority.validity().renew_at();
@@ -135,22 +190,38 @@ fn leaf_reason(served: Option<&Served>, authority: &Certificate, now: Timestamp)
     if leaf.signer != *authority {
         return Some(LeafReason::SignedByAnother);
     }
+    if leaf.validity.not_yet(now) {
+        return Some(LeafReason::NotYetValid);
+    }
     // A leaf that ends with its CA cannot be bettered by that CA: issuing again would be a loop without end.
     let can_last_longer = leaf.validity.not_after < authority.validity().not_after;
     (can_last_longer && now >= leaf.validity.renew_at()).then_some(LeafReason::Due)
 }
 
-fn unpublished(configurations: &[Configuration], authority: &Certificate, now: Timestamp) -> Vec<Publication> {
-    configurations
+/// Until when what is served stays; `None` where it is of no use to anybody.
+fn settled_at(view: &View, settle: SignedDuration, now: Timestamp) -> Option<Timestamp> {
+    view.served.as_ref().filter(|leaf| leaf.validity.holds(now))?;
+    let since = view.trusted.as_ref().map_or(now, |trusted| trusted.since);
+    Some(since.checked_add(settle).unwrap_or(Timestamp::MAX))
+}
+
+/// The configurations that lack the stored CA, or the CA of what we serve: somebody may have emptied them.
+fn unpublished(view: &View, authority: &Certificate, now: Timestamp) -> Vec<Publication> {
+    let signer = view.served.as_ref().map(|leaf| &leaf.signer).filter(|signer| !signer.validity().expired(now));
+    let wanted: Vec<&Certificate> = signer.into_iter().chain([authority]).collect();
+    let lacks = |configuration: &&Configuration| !wanted.iter().all(|wanted| configuration.holds(wanted));
+    view.configurations
         .iter()
-        .filter(|configuration| !configuration.bundles.iter().all(|bundle| bundle.holds(authority)))
-        .map(|configuration| Publication {
-            configuration: configuration.name.clone(),
-            ca_bundle: configuration.bundles.iter().fold(Bundle::default(), Bundle::merged).with(authority, now),
+        .filter(lacks)
+        .map(|configuration| {
+            let held = configuration.bundles.iter().fold(Bundle::default(), Bundle::merged);
+            let ca_bundle = wanted.iter().fold(held, |bundle, wanted| bundle.with(wanted, now));
+            Publication { configuration: configuration.name.clone(), ca_bundle }
         })
         .collect()
 }
 
 #[cfg(test)]
-#[path = "rotation_tests.rs"]
+mod model;
+#[cfg(test)]
 mod tests;

@@ -1,6 +1,7 @@
 //! Fixed inputs of this crate's tests.
 
 use jiff::Timestamp;
+use rcgen::{CertificateParams, KeyPair, PKCS_ECDSA_P256_SHA256, date_time_ymd};
 
 use crate::{AUTHORITY_LIFETIME, Authority};
 
@@ -14,4 +15,12 @@ pub(crate) fn authority(made: Timestamp) -> Authority {
 
 pub(crate) fn names() -> Vec<String> {
     ["ayatori-webhook.ayatori-system.svc", "127.0.0.1"].map(String::from).to_vec()
+}
+
+/// A leaf of `authority` and its key, as PEM: what somebody else's files hold.
+pub(crate) fn pem_pair(authority: &Authority) -> (String, String) {
+    let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).unwrap();
+    let mut params = CertificateParams::new(names()).unwrap();
+    (params.not_before, params.not_after) = (date_time_ymd(2030, 1, 1), date_time_ymd(2030, 12, 31));
+    (params.signed_by(&key, authority.issuer()).unwrap().pem(), key.serialize_pem())
 }

@@ -36,6 +36,7 @@ mod host;
 mod host_process;
 mod image;
 mod init;
+pub mod load;
 mod logs;
 mod network;
 mod node;

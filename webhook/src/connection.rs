@@ -1,26 +1,34 @@
 //! One connection from its accept to its end. Whatever the client does or does not do, it ends.
 
 use std::convert::Infallible;
-use std::pin::pin;
+use std::future::Future;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
 use http::header::{CONNECTION, HeaderValue};
-use hyper::server::conn::http1;
+use http::{Request, Response, Version};
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::server::conn::{http1, http2 as hyper_http2};
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use crate::Limits;
 use crate::endpoint::Endpoint;
+use crate::http2::{self, Stream, Streams};
+use crate::transport::HTTP_2;
 
 /// Bytes that hyper buffers for one connection; a request's head must fit. 512 connections hold 32 MiB at most.
 const BUFFER: usize = 64 * 1024;
 
 /// Where the server is on its way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Phase {
     /// Serving.
     Open,
@@ -36,7 +44,7 @@ pub(crate) async fn serve(
     tls: TlsAcceptor,
     endpoint: Arc<Endpoint>,
     limits: Limits,
-    mut phase: watch::Receiver<Phase>,
+    phase: watch::Receiver<Phase>,
 ) {
     // Answers are one small write: waiting to join it with a next one only delays it.
     let _ = socket.set_nodelay(true);
@@ -45,39 +53,74 @@ pub(crate) async fn serve(
         Ok(Err(error)) => return tracing::debug!(%error, "TLS handshake failed"),
         Err(_) => return tracing::debug!("TLS handshake did not end in time"),
     };
+    let speaks_http2 = stream.get_ref().1.alpn_protocol() == Some(HTTP_2);
+    let io = TokioIo::new(stream);
 
     // The time by which something must happen. A request puts it off to where even the longest one has been answered
     // and the connection has been idle as long as it may, so one watch covers a silent client, a slow head, an idle
     // connection and a client that never reads its answer.
     let (due, overdue) = watch::channel(Instant::now() + limits.first_request);
     let now = phase.clone();
-    let service = service_fn(|request| {
+    let service = service_fn(move |request| {
         due.send_replace(Instant::now() + limits.longest_request + limits.idle);
-        let (endpoint, now) = (&endpoint, &now);
-        async move {
-            let mut response = endpoint.answer(request).await;
-            if *now.borrow() != Phase::Open {
-                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-            }
-            Ok::<_, Infallible>(response)
-        }
+        answer(Arc::clone(&endpoint), now.clone(), request)
     });
-    let connection = http1::Builder::new().max_buf_size(BUFFER).serve_connection(TokioIo::new(stream), service);
+    let (executor, streams) = Streams::new();
+    if speaks_http2 {
+        let connection = http2::builder(executor).serve_connection(io, service);
+        // HTTP/2 has a word of its own for "come back elsewhere" (GOAWAY), which spares what was sent meanwhile.
+        let leave = |connection: Pin<&mut hyper_http2::Connection<_, _, _>>| connection.graceful_shutdown();
+        until_its_end(connection, (Phase::Farewell, leave), phase, overdue, streams).await;
+    } else {
+        let connection = http1::Builder::new().max_buf_size(BUFFER).serve_connection(io, service);
+        let leave = |connection: Pin<&mut http1::Connection<_, _>>| connection.graceful_shutdown();
+        until_its_end(connection, (Phase::Drain, leave), phase, overdue, streams).await;
+    }
+}
+
+/// One answer, which in HTTP/1.1 also says whether the connection goes on.
+async fn answer(
+    endpoint: Arc<Endpoint>,
+    phase: watch::Receiver<Phase>,
+    request: Request<Incoming>,
+) -> Result<Response<Full<Bytes>>, Infallible> {
+    let version = request.version();
+    let mut response = endpoint.answer(request).await;
+    if version > Version::HTTP_11 {
+        // There it is forbidden.
+        response.headers_mut().remove(CONNECTION);
+    } else if *phase.borrow() != Phase::Open {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    Ok(response)
+}
+
+/// Drives a connection and its streams. `leave` asks it to end after what is in flight, from that phase on.
+async fn until_its_end<C: Future<Output = hyper::Result<()>>>(
+    connection: C,
+    (at, leave): (Phase, fn(Pin<&mut C>)),
+    mut phase: watch::Receiver<Phase>,
+    overdue: watch::Receiver<Instant>,
+    mut started: mpsc::UnboundedReceiver<Stream>,
+) {
     let mut connection = pin!(connection);
     let mut cut = pin!(passed(overdue));
-    let mut drain = pin!(async {
-        // An error means that the server itself is gone, which is a reason to drain as well.
-        let _ = phase.wait_for(|phase| *phase == Phase::Drain).await;
+    let mut leaving = pin!(async {
+        // An error means that the server itself is gone, which is a reason to leave as well.
+        let _ = phase.wait_for(|phase| *phase >= at).await;
     });
-    let mut draining = false;
+    let mut left = false;
+    let mut streams = FuturesUnordered::new();
     let ended = loop {
         tokio::select! {
             ended = connection.as_mut() => break ended,
             () = &mut cut => return tracing::debug!("connection cut: nothing came in time"),
-            () = &mut drain, if !draining => {
-                connection.as_mut().graceful_shutdown();
-                draining = true;
+            () = &mut leaving, if !left => {
+                leave(connection.as_mut());
+                left = true;
             }
+            Some(stream) = started.recv() => streams.push(stream),
+            Some(()) = streams.next() => {}
         }
     };
     if let Err(error) = ended {

@@ -1,13 +1,14 @@
 //! One HTTP request: path, method, type, size and time. Everything that is refused here is refused in plain text, for
 //! no uid was read yet.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use http::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use http_body_util::{BodyExt, Full};
 use hyper::body::{Body, Bytes};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::{Instant, timeout_at};
 
 use crate::arrival::trace_of;
@@ -20,8 +21,20 @@ use crate::{Arrival, Limits, Reviews};
 pub(crate) struct Endpoint {
     reviews: Arc<Reviews>,
     limits: Limits,
-    /// One permit for each request whose body is read or whose review runs.
+    /// One permit for each byte of a body.
+    bytes: Semaphore,
+    /// For one body that goes on without: else bodies that are half here could all wait for each other.
+    spare: Semaphore,
+    /// One permit for each review that runs.
     room: Semaphore,
+}
+
+/// A body, as far as it is here, and its share of the memory for all bodies.
+#[derive(Default)]
+struct Held<'a> {
+    body: Vec<u8>,
+    share: Option<SemaphorePermit<'a>>,
+    spare: Option<SemaphorePermit<'a>>,
 }
 
 /// Why a request got no review.
@@ -47,7 +60,8 @@ enum Refusal {
 
 impl Endpoint {
     pub(crate) fn new(reviews: Arc<Reviews>, limits: Limits) -> Self {
-        Self { reviews, limits, room: Semaphore::new(limits.requests) }
+        let (bytes, room) = (Semaphore::new(limits.bodies_bytes), Semaphore::new(limits.requests));
+        Self { reviews, limits, bytes, spare: Semaphore::new(1), room }
     }
 
     /// The answer to `request`, whatever it is.
@@ -82,13 +96,13 @@ impl Endpoint {
         if !is_json(request.headers()) {
             return Err(Refusal::ContentType);
         }
-        // Before the body, so that no more than `requests` bodies are in memory.
+        let held = self.body(request.into_body(), deadline.min(arrived + self.limits.body)).await?;
+        // After the body: a slow one must not keep a quick one waiting.
         let _room = timeout_at(deadline, self.room.acquire()).await.map_err(|_| Refusal::NoRoom)?;
-        let body = self.body(request.into_body(), deadline.min(arrived + self.limits.body)).await?;
-        self.reviews.answer(review, &body, arrival).await.map_err(|Unreadable(why)| Refusal::Unreadable(why))
+        self.reviews.answer(review, &held.body, arrival).await.map_err(|Unreadable(why)| Refusal::Unreadable(why))
     }
 
-    async fn body<B>(&self, body: B, deadline: Instant) -> Result<Bytes, Refusal>
+    async fn body<B>(&self, body: B, deadline: Instant) -> Result<Held<'_>, Refusal>
     where
         B: Body<Data = Bytes, Error: Into<Box<dyn std::error::Error + Send + Sync>>>,
     {
@@ -97,11 +111,38 @@ impl Endpoint {
         if body.size_hint().lower() > u64::try_from(limit).unwrap_or(u64::MAX) {
             return Err(Refusal::TooLong(limit));
         }
-        match timeout_at(deadline, Limited::new(body, limit).collect()).await {
-            Ok(Ok(collected)) => Ok(collected.to_bytes()),
-            Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Refusal::TooLong(limit)),
-            Ok(Err(_)) => Err(Refusal::BrokenBody),
-            Err(_) => Err(Refusal::SlowBody),
+        let mut body = pin!(body);
+        let mut held = Held::default();
+        loop {
+            let frame = match timeout_at(deadline, body.frame()).await {
+                Ok(None) => return Ok(held),
+                Ok(Some(Ok(frame))) => frame,
+                Ok(Some(Err(_))) => return Err(Refusal::BrokenBody),
+                Err(_) => return Err(Refusal::SlowBody),
+            };
+            let Ok(data) = frame.into_data() else { continue };
+            if held.body.len() + data.len() > limit {
+                return Err(Refusal::TooLong(limit));
+            }
+            timeout_at(deadline, self.make_room(&mut held, data.len())).await.map_err(|_| Refusal::NoRoom)?;
+            held.body.extend_from_slice(&data);
+        }
+    }
+
+    /// Room for so many more bytes of one body.
+    async fn make_room<'a>(&'a self, held: &mut Held<'a>, bytes: usize) {
+        if held.spare.is_some() {
+            return;
+        }
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        // Neither semaphore is ever closed, so there is no error to tell of.
+        tokio::select! {
+            biased;
+            share = self.bytes.acquire_many(bytes) => match (&mut held.share, share) {
+                (Some(held), Ok(more)) => held.merge(more),
+                (none, share) => *none = share.ok(),
+            },
+            spare = self.spare.acquire() => held.spare = spare.ok(),
         }
     }
 }
@@ -117,6 +158,7 @@ impl Refusal {
             // The rest of a body that is not awaited must not be taken for the next request.
             Self::SlowBody => (StatusCode::REQUEST_TIMEOUT, Some((CONNECTION, "close"))),
             Self::BrokenBody | Self::Unreadable(_) => (StatusCode::BAD_REQUEST, None),
+            // Where it was the body that found no room, hyper ends the connection, for the rest of it was not read.
             Self::NoRoom => (StatusCode::SERVICE_UNAVAILABLE, Some((RETRY_AFTER, "1"))),
         };
         *response.status_mut() = status;
@@ -137,6 +179,7 @@ mod tests {
     use std::convert::Infallible;
     use std::time::Duration;
 
+    use futures::StreamExt;
     use http_body_util::{Empty, StreamBody};
     use hyper::body::Frame;
 
@@ -147,6 +190,7 @@ mod tests {
         connections: 1,
         requests: 1,
         body_bytes: 2000,
+        bodies_bytes: 3000,
         handshake: Duration::ZERO,
         first_request: Duration::ZERO,
         idle: Duration::ZERO,
@@ -234,6 +278,25 @@ mod tests {
         assert_eq!(response.status(), StatusCode::REQUEST_TIMEOUT);
         assert_eq!(response.headers()[CONNECTION], "close");
         assert!(begin.elapsed() < Duration::from_secs(2));
+    }
+
+    #[tokio::test]
+    async fn bodies_that_need_more_room_than_there_is_for_all_of_them_come_one_after_another() {
+        let endpoint = endpoint(Script::Allow);
+        let chunks = || {
+            let mut padded = serde_json::to_vec(&review_body()).unwrap();
+            padded.resize(2000, b' ');
+            let chunks: Vec<Bytes> = padded.chunks(100).map(Bytes::copy_from_slice).collect();
+            // Each hands over after each chunk, so that all of them are half here at once.
+            post(StreamBody::new(futures::stream::iter(chunks).then(async |chunk| {
+                tokio::task::yield_now().await;
+                Ok::<_, Infallible>(Frame::data(chunk))
+            })))
+        };
+        let answers =
+            futures::future::join_all((0..8).map(|_| endpoint.answer(Request::map(chunks(), Box::pin)))).await;
+        assert!(8 * 2000 > LIMITS.bodies_bytes);
+        assert!(answers.iter().all(|answer| answer.status() == StatusCode::OK), "{answers:?}");
     }
 
     #[tokio::test]

@@ -1,8 +1,8 @@
 //! The ayatori admission server: TLS accept loop, review envelope, defaulting and validation (spec section 3).
 //!
 //! ```text
-//!   socket → TLS → HTTP/1.1 ─► endpoint: path, method, type, size, time
-//!                               └► review: envelope, uid, panic guard ─► one file a kind ─► Answer
+//!   socket → TLS → HTTP ─► endpoint: path, method, type, size, time
+//!                           └► review: envelope, uid, panic guard ─► one file a kind ─► Answer
 //! ```
 //!
 //! The transport knows nothing of kinds, a kind nothing of HTTP; between them stand [`Request`] and [`Answer`].
@@ -16,6 +16,7 @@ mod connection;
 mod default_lookup;
 mod endpoint;
 mod envelope;
+mod http2;
 mod job_by_class;
 mod job_class;
 mod job_default;
@@ -31,6 +32,7 @@ mod server;
 #[cfg(test)]
 mod testing;
 mod time_limit;
+mod transport;
 mod warnings;
 
 pub use answer::Answer;
@@ -45,4 +47,5 @@ pub use parameters::{KubernetesParametersValidation, OpenSandboxParametersValida
 pub use references::ReferenceChecks;
 pub use review::{Review, Reviews, Unreadable};
 pub use server::{Server, ServerError};
+pub use transport::{Clients, ClientsError, Transport};
 pub use warnings::Warnings;

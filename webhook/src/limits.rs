@@ -8,8 +8,11 @@ use std::time::Duration;
 pub struct Limits {
     /// Open connections. At the bound new ones wait in the kernel's queue.
     pub connections: usize,
-    /// Requests whose body is read or whose review runs. With `body_bytes` this bounds the memory of requests.
+    /// Reviews that run.
     pub requests: usize,
+    /// Bytes of all bodies that are being read or reviewed. They count as they arrive, so a client that sends its body
+    /// slowly, or not at all, takes no room from others. One body more may be there without being counted.
+    pub bodies_bytes: usize,
     /// Bytes of one body. The API server stores objects up to about 1.5 MB, sends two of them on an UPDATE and writes
     /// `<`, `>` and `&` as six bytes: 3.5 MB was the largest review of a storable Job.
     pub body_bytes: usize,
@@ -38,6 +41,8 @@ impl Default for Limits {
         Self {
             connections: 512,
             requests: 32,
+            // Eight of the longest, or thousands of ordinary ones; a few times this much is needed while they are decoded.
+            bodies_bytes: 64 * 1024 * 1024,
             body_bytes: 8 * 1024 * 1024,
             handshake: Duration::from_secs(3),
             first_request: Duration::from_secs(10),

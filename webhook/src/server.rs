@@ -7,8 +7,6 @@ use std::time::Duration;
 
 use ayatori_certs::CertSource;
 use rustls::ServerConfig;
-use rustls::crypto::ring;
-use rustls::server::NoServerSessionStorage;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -17,7 +15,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::connection::{self, Phase};
 use crate::endpoint::Endpoint;
-use crate::{Limits, Reviews};
+use crate::{Limits, Reviews, Transport};
 
 /// After an accept that failed for want of file descriptors or memory: at once would be a busy loop.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -56,10 +54,11 @@ impl Server {
     pub async fn bind(
         address: SocketAddr,
         source: &dyn CertSource,
+        transport: Transport,
         limits: Limits,
         reviews: Arc<Reviews>,
     ) -> Result<Self, ServerError> {
-        let tls = Arc::new(tls_config(source).map_err(ServerError::Tls)?);
+        let tls = Arc::new(transport.tls(source).map_err(ServerError::Tls)?);
         let bound = TcpListener::bind(address).await;
         let listener = bound.map_err(|source| ServerError::Bind { address, source })?;
         Ok(Self { listener, tls, reviews, limits })
@@ -137,18 +136,4 @@ impl Acceptor {
         let (tls, endpoint) = (self.tls.clone(), Arc::clone(&self.endpoint));
         self.connections.spawn(connection::serve(socket, tls, endpoint, self.limits, self.phases.clone()));
     }
-}
-
-/// TLS 1.2 and 1.3, HTTP/1.1 only: the API server's webhook client speaks nothing else, and every protocol not spoken
-/// is one that needs no bounds.
-fn tls_config(source: &dyn CertSource) -> Result<ServerConfig, rustls::Error> {
-    let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()?
-        .with_no_client_auth()
-        .with_cert_resolver(source.resolver());
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    // No resumption: a resumed session would go on under a certificate that has been replaced.
-    config.session_storage = Arc::new(NoServerSessionStorage {});
-    config.send_tls13_tickets = 0;
-    Ok(config)
 }

@@ -11,6 +11,7 @@ use std::{
 use crate::{Cluster, eventually};
 use anyhow::{Context, ensure};
 use rustix::process::{Pid, Signal, kill_process};
+use serde::{Deserialize, Serialize};
 
 use super::binary;
 
@@ -20,7 +21,7 @@ const READY: Duration = Duration::from_secs(60);
 pub const STOPPED: Duration = Duration::from_secs(30);
 
 /// The ports of a process: all processes of a cluster share its network.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Ports {
     /// Of the webhook.
     pub webhook: u16,
@@ -55,13 +56,16 @@ impl Ayatori {
         // Beside the logs of the cluster's parts, so that a failed test shows its end with theirs.
         let log = cluster.dir().join("logs").join(format!("ayatori-{number}.log"));
         let output = File::create(&log).with_context(|| format!("make {}", log.display()))?;
+        let is_own_certificate = !arguments.iter().any(|argument| argument.starts_with("--webhook-cert-path"));
         let mut command = cluster.command(binary::path()?)?;
         command
-            .args(["--webhook-cert-extra-name", "127.0.0.1", "--namespace", "ayatori-system"])
+            .args(["--namespace", "ayatori-system"])
             // A test waits for its end. Longer than a Job waits for anything that is to come.
             .args(["--start-grace-permanent=8s", "--start-grace-auth=8s"])
             .arg(format!("--webhook-port={}", ports.webhook))
             .arg(format!("--health-probe-bind-address=127.0.0.1:{}", ports.probes))
+            // A certificate from files has the names that it has.
+            .args(is_own_certificate.then_some("--webhook-cert-extra-name=127.0.0.1"))
             .args(arguments)
             .env("KUBECONFIG", kubeconfig)
             // What is read off the log (its readiness) is in the default lines.
@@ -92,6 +96,15 @@ impl Ayatori {
     /// What it has said.
     pub fn log(&self) -> String {
         fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// Its open file descriptors, sockets included.
+    pub fn open_files(&self) -> anyhow::Result<usize> {
+        // The child runs it inside of the cluster's namespaces, and its program under its own PID.
+        let starter = self.child.id();
+        let children = fs::read_to_string(format!("/proc/{starter}/task/{starter}/children"))?;
+        let ayatori = children.split_whitespace().next().context("it has ended")?;
+        Ok(fs::read_dir(format!("/proc/{ayatori}/fd"))?.count())
     }
 
     /// Sends TERM or INT.

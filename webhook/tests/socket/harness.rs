@@ -1,15 +1,17 @@
 //! A server on loopback, a client whose every byte the test chooses, and a watch on when it is cut.
 
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use ayatori_certs::{AUTHORITY_LIFETIME, Authority, LEAF_LIFETIME, SelfManaged};
-use ayatori_webhook::{Answer, Limits, Request, Review, Reviews, Server};
+use ayatori_webhook::{Answer, Limits, Request, Review, Reviews, Server, Transport};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
-use rustls::pki_types::{CertificateDer, ServerName};
+use rcgen::{CertifiedKey, KeyPair};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -25,6 +27,7 @@ pub(crate) const LIMITS: Limits = Limits {
     connections: 8,
     requests: 4,
     body_bytes: 64 * 1024,
+    bodies_bytes: 256 * 1024,
     handshake: Duration::from_millis(300),
     first_request: Duration::from_millis(600),
     idle: Duration::from_millis(1500),
@@ -71,10 +74,15 @@ pub(crate) struct Running {
 }
 
 pub(crate) async fn start(limits: Limits) -> Running {
+    start_with(Transport::default(), limits).await
+}
+
+pub(crate) async fn start_with(transport: Transport, limits: Limits) -> Running {
     let authority = Authority::create(Timestamp::now(), AUTHORITY_LIFETIME).unwrap();
     let (source, jobs, stop) = (SelfManaged::default(), Arc::new(Jobs::default()), Arc::new(Notify::new()));
     let reviews = Arc::new(Reviews::default().with("/validate-jobs", Arc::<Jobs>::clone(&jobs)));
-    let server = Server::bind("127.0.0.1:0".parse().unwrap(), &source, limits, Arc::clone(&reviews)).await.unwrap();
+    let address = "127.0.0.1:0".parse().unwrap();
+    let server = Server::bind(address, &source, transport, limits, Arc::clone(&reviews)).await.unwrap();
     let address = server.local_addr().unwrap();
     let stopped = Arc::clone(&stop);
     let task = tokio::spawn(server.serve(async move { stopped.notified().await }));
@@ -92,18 +100,33 @@ impl Running {
     }
 
     pub(crate) async fn connect(&self) -> Client {
+        self.connect_as(None, "http/1.1").await.unwrap()
+    }
+
+    /// With a certificate of the client's own, and what it speaks.
+    pub(crate) async fn connect_as(
+        &self,
+        client: Option<&CertifiedKey<KeyPair>>,
+        protocol: &str,
+    ) -> io::Result<Client> {
         let mut roots = RootCertStore::empty();
         roots.add(CertificateDer::from(self.authority.certificate().der())).unwrap();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let mut config = ClientConfig::builder_with_provider(provider)
+        let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .unwrap()
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+            .with_root_certificates(roots);
+        let mut config = match client {
+            None => config.with_no_client_auth(),
+            Some(CertifiedKey { cert, signing_key }) => {
+                let key = PrivateKeyDer::try_from(signing_key.serialize_der()).unwrap();
+                config.with_client_auth_cert(vec![cert.der().clone()], key).unwrap()
+            }
+        };
+        config.alpn_protocols = vec![protocol.as_bytes().to_vec()];
         let socket = TcpStream::connect(self.address).await.unwrap();
         let name = ServerName::try_from("127.0.0.1").unwrap();
-        TlsConnector::from(Arc::new(config)).connect(name, socket).await.unwrap()
+        TlsConnector::from(Arc::new(config)).connect(name, socket).await
     }
 }
 

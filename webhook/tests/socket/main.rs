@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ayatori_certs::SelfManaged;
-use ayatori_webhook::{Limits, Reviews, Server};
+use ayatori_webhook::{Limits, Reviews, Server, Transport};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -16,6 +16,8 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::harness::{Client, LIMITS, Response, about, cut_after, head, review, send, start};
 
 mod harness;
+mod mutual_tls;
+mod protocols;
 
 #[tokio::test]
 async fn good_reviews_are_answered_one_after_another_on_one_connection() {
@@ -127,6 +129,87 @@ async fn a_slow_body_is_answered_and_cut() {
 }
 
 #[tokio::test]
+async fn bodies_that_do_not_come_keep_nobody_waiting() {
+    let server = start(LIMITS).await;
+    let mut slow = Vec::new();
+    for _ in 0..LIMITS.connections - 1 {
+        let mut client = server.connect().await;
+        client.write_all(head("application/json", 1000).as_bytes()).await.unwrap();
+        client.write_all(b"{").await.unwrap();
+        client.flush().await.unwrap();
+        slow.push(client);
+    }
+    assert!(slow.len() > LIMITS.requests);
+    let mut client = server.connect().await;
+    send(&mut client, &review("x")).await;
+    // Whichever answer comes first: the slow ones are told at their limit.
+    let first = tokio::select! {
+        biased;
+        response = Response::read(&mut slow[0]) => response,
+        response = Response::read(&mut client) => response,
+    };
+    assert_eq!(first.status(), 200);
+}
+
+#[tokio::test]
+async fn bodies_have_their_share_of_memory_and_no_more() {
+    // As much time as it takes for three of them to get here, on a machine that does much else.
+    let (body, request) = (Duration::from_secs(3), Duration::from_secs(20));
+    let limits = Limits { bodies_bytes: 1500, body, request, longest_request: request, ..LIMITS };
+    let server = start(limits).await;
+    let mut greedy = Vec::new();
+    // The second one finds no room, and is the one that may go on without.
+    for _ in 0..2 {
+        let mut client = server.connect().await;
+        client.write_all(head("application/json", 2000).as_bytes()).await.unwrap();
+        client.write_all(&[b' '; 1400]).await.unwrap();
+        client.flush().await.unwrap();
+        sleep(Duration::from_millis(50)).await;
+        greedy.push(client);
+    }
+    let mut client = server.connect().await;
+    send(&mut client, &review("x")).await;
+    let early = timeout(Duration::from_millis(500), Response::read(&mut client)).await;
+    assert!(early.is_err(), "it was let in beside what fills the memory");
+    assert_eq!(Response::read(&mut greedy[0]).await.status(), 408);
+    assert_eq!(Response::read(&mut client).await.status(), 200);
+}
+
+#[tokio::test]
+async fn nothing_is_answered_with_a_redirect() {
+    // An API server follows one, with its own rights in its own network (CVE-2020-8561).
+    let server = start(LIMITS).await;
+    for target in [
+        "/",
+        "//",
+        "/validate-jobs/",
+        "//validate-jobs",
+        "/validate-jobs/..",
+        "/VALIDATE-JOBS",
+        "/validate%2djobs",
+        "/x",
+        "http://127.0.0.1/validate-jobs",
+        "https://elsewhere.example/validate-jobs",
+        "/validate-jobs?timeout=1s",
+        "*",
+    ] {
+        for method in ["GET", "HEAD", "OPTIONS", "POST", "PUT", "DELETE", "TRACE", "PROPFIND"] {
+            for host in ["x", "elsewhere.example"] {
+                let mut client = server.connect().await;
+                let head = format!("{method} {target} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 0\r\n\r\n");
+                client.write_all(head.as_bytes()).await.unwrap();
+                let mut answer = vec![0; 4096];
+                let length = client.read(&mut answer).await.unwrap();
+                let answer = String::from_utf8_lossy(&answer[..length]).to_ascii_lowercase();
+                let status: u16 = answer.split(' ').nth(1).unwrap().parse().unwrap();
+                assert!((400..500).contains(&status), "{method} {target}: {answer}");
+                assert!(!answer.contains("location:"), "{method} {target}: {answer}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
 async fn an_idle_connection_is_kept_for_its_time_and_then_cut() {
     let server = start(LIMITS).await;
     let mut client = server.connect().await;
@@ -167,7 +250,8 @@ async fn a_new_certificate_is_seen_by_the_next_handshake_and_not_by_open_connect
 async fn without_a_certificate_handshakes_fail_and_nothing_else() {
     let source = SelfManaged::default();
     let reviews = Arc::new(Reviews::default());
-    let server = Server::bind("127.0.0.1:0".parse().unwrap(), &source, LIMITS, reviews).await.unwrap();
+    let server = Server::bind("127.0.0.1:0".parse().unwrap(), &source, Transport::default(), LIMITS, reviews);
+    let server = server.await.unwrap();
     let address = server.local_addr().unwrap();
     let task = tokio::spawn(server.serve(pending()));
     let mut socket = TcpStream::connect(address).await.unwrap();
