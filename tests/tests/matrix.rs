@@ -255,10 +255,7 @@ const SHOWN: &[Row] = &[
 
 /// Where a real cluster would show it only by luck: by tests of what decides; below the root of the repository.
 const DECIDED: &[Row] = &[
-    (
-        "repeated and duplicate events",
-        &["model/src/life/tests.rs two_controllers_survive_stores_that_stop"],
-    ),
+    ("repeated and duplicate events", &["model/src/life/tests.rs two_controllers_survive_stores_that_stop"]),
     (
         "cancel races success",
         &[

