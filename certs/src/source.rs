@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(source.healthy(now()), Err(Unhealthy::NoCertificate));
         let (certificate, key) = pem_pair(&authority(now()));
         let pair = Pair::from_pem(certificate.as_bytes(), key.as_bytes()).unwrap();
-        source.clone().serve(pair.clone());
+        source.serve(pair.clone());
         assert_eq!(source.validity(), Some(pair.validity()));
         assert_eq!(source.healthy(now()), Ok(()));
         assert_eq!(source.healthy(pair.validity().not_after), Err(Unhealthy::Expired(pair.validity().not_after)));

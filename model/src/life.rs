@@ -87,6 +87,9 @@ impl Setting {
     }
 }
 
+/// What an observation is made of.
+type Looked = (Kept<Job>, Option<Kept<NativeJob>>, Pod);
+
 /// The model.
 struct World {
     setting: Setting,
@@ -97,7 +100,7 @@ struct World {
     /// The first Job, as its user makes it.
     first: Kept<Job>,
     decisions: Answers<controller::Seen, controller::Next>,
-    observed: Answers<(Kept<Job>, Option<Kept<NativeJob>>, Pod), Kept<Observation>>,
+    observed: Answers<Looked, Kept<Observation>>,
     transitions: Answers<(Kept<Job>, Kept<Job>), Option<&'static str>>,
     verdicts: RwLock<rest::Verdicts>,
 }

@@ -52,6 +52,9 @@ impl fmt::Debug for Patch {
     }
 }
 
+/// What became of an object under a patch; None where a test in the patch failed.
+type Patched<K> = Answers<(Kept<K>, Kept<Patch>), Option<Kept<K>>>;
+
 /// All objects, patches and observations that were met, and what became of them.
 #[derive(Default)]
 pub(super) struct Objects {
@@ -61,8 +64,8 @@ pub(super) struct Objects {
     observations: Shelf<Observation>,
     texts: Shelf<String>,
     limits: Shelf<(String, Timestamp)>,
-    patched_jobs: Answers<(Kept<Job>, Kept<Patch>), Option<Kept<Job>>>,
-    patched_natives: Answers<(Kept<NativeJob>, Kept<Patch>), Option<Kept<NativeJob>>>,
+    patched_jobs: Patched<Job>,
+    patched_natives: Patched<NativeJob>,
 }
 
 impl Objects {

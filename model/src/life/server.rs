@@ -138,7 +138,7 @@ impl World {
             state.broken = state.broken.or(broken);
         }
         if let Some(last) = after.filter(|job| gone(job)) {
-            state.broken = state.broken.or(invariants::broken_by_its_end(&last));
+            state.broken = state.broken.or_else(|| invariants::broken_by_its_end(&last));
         }
         state.job = after.filter(|job| !gone(job));
         let keeps_expired = self.without == Some(Without::TtlPreconditions);

@@ -92,7 +92,7 @@ impl Without {
             }
             Self::VerdictFirst if job.metadata.deletion_timestamp.is_some() => {
                 if let Some(status) = job.status.as_mut() {
-                    status.completion_time.get_or_insert(Time(BEGIN.parse().unwrap()));
+                    status.completion_time.get_or_insert_with(|| Time(BEGIN.parse().unwrap()));
                 }
             }
             _ => {}

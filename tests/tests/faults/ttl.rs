@@ -70,7 +70,7 @@ async fn each_end(scene: &Scene, prefix: &str) -> anyhow::Result<Vec<Job>> {
     };
     let (succeeded, failed, cancelled) =
         tokio::try_join!(run("succeeded", "exit 0"), run("failed", "exit 1"), cancelled)?;
-    let ends = [&succeeded, &failed, &cancelled].map(|job| JobState::of(job));
+    let ends = [&succeeded, &failed, &cancelled].map(JobState::of);
     ensure!(ends == [JobState::Succeeded, JobState::Failed, JobState::Cancelled], "{ends:?}");
     Ok(vec![succeeded, failed, cancelled])
 }
