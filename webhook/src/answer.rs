@@ -60,13 +60,13 @@ impl Answer {
     /// 400: the request itself makes no sense to us.
     #[must_use]
     pub fn bad_request(message: impl Into<String>) -> Self {
-        Self::refused(400, "BadRequest", message.into(), None)
+        Self::refused(400, "BadRequest", cut(message.into()), None)
     }
 
     /// 500: we failed. The same request may pass later.
     #[must_use]
     pub fn internal_error(message: impl Into<String>) -> Self {
-        Self::refused(500, "InternalError", message.into(), None)
+        Self::refused(500, "InternalError", cut(message.into()), None)
     }
 
     /// 504: no verdict within the time that the request allows.
@@ -175,6 +175,18 @@ fn told(faults: &[FieldError]) -> Vec<FieldError> {
     faults[..fitting].iter().cloned().chain([more]).collect()
 }
 
+/// Characters of a message that may repeat what was sent, at most: a decoder tells of a wrong word by saying it again,
+/// however long it is.
+const MESSAGE_LENGTH: usize = 1024;
+
+fn cut(mut message: String) -> String {
+    if let Some((end, _)) = message.char_indices().nth(MESSAGE_LENGTH) {
+        message.truncate(end);
+        message.push('…');
+    }
+    message
+}
+
 /// Bytes of a text in JSON.
 fn escaped_length(text: &str) -> usize {
     text.chars()
@@ -240,6 +252,12 @@ mod tests {
     fn sent(answer: Answer) -> Value {
         let types = Types { api_version: API_VERSION.to_owned(), kind: KIND.to_owned() };
         serde_json::from_slice(&answer.into_review(&types, "u-1").unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_message_does_not_repeat_whatever_was_sent() {
+        let Answer::Refused(status) = Answer::bad_request("é".repeat(100_000)) else { panic!("not refused") };
+        assert_eq!(status.message.map(|message| message.chars().count()), Some(1025));
     }
 
     #[test]
