@@ -1,6 +1,6 @@
 //! What is said about a request, and how kubectl comes to show it like a built-in kind's error (spec B4).
 
-use ayatori_crds::rules::FieldError;
+use ayatori_crds::rules::{FieldError, field_error::cut};
 use json_patch::Patch;
 use k8s_openapi::ByteString;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Status, StatusCause, StatusDetails};
@@ -60,13 +60,13 @@ impl Answer {
     /// 400: the request itself makes no sense to us.
     #[must_use]
     pub fn bad_request(message: impl Into<String>) -> Self {
-        Self::refused(400, "BadRequest", cut(message.into()), None)
+        Self::refused(400, "BadRequest", cut(message.into(), MESSAGE_LENGTH), None)
     }
 
     /// 500: we failed. The same request may pass later.
     #[must_use]
     pub fn internal_error(message: impl Into<String>) -> Self {
-        Self::refused(500, "InternalError", cut(message.into()), None)
+        Self::refused(500, "InternalError", cut(message.into(), MESSAGE_LENGTH), None)
     }
 
     /// 504: no verdict within the time that the request allows.
@@ -178,14 +178,6 @@ fn told(faults: &[FieldError]) -> Vec<FieldError> {
 /// Characters of a message that may repeat what was sent, at most: a decoder tells of a wrong word by saying it again,
 /// however long it is.
 const MESSAGE_LENGTH: usize = 1024;
-
-fn cut(mut message: String) -> String {
-    if let Some((end, _)) = message.char_indices().nth(MESSAGE_LENGTH) {
-        message.truncate(end);
-        message.push('…');
-    }
-    message
-}
 
 /// Bytes of a text in JSON.
 fn escaped_length(text: &str) -> usize {

@@ -97,6 +97,11 @@ fn is_over(job: &Job) -> bool {
     job.status.as_ref().is_some_and(|status| status.completion_time.is_some())
 }
 
+/// A status to be written, which tells where more than one process is seen (spec E2).
+fn drafted(view: &View<'_>, now: Timestamp) -> Draft {
+    Draft::of(view.job, now).copies(&view.observation)
+}
+
 /// A status write, where the status differs.
 fn write(view: &View<'_>, draft: Draft) -> Option<Step> {
     draft.changed(view.job).map(|status| Step::WriteStatus(Box::new(status)))

@@ -82,7 +82,8 @@ impl FieldError {
 }
 
 /// The first characters of a text, with an ellipsis for the rest.
-fn cut(mut text: String, limit: usize) -> String {
+#[must_use]
+pub fn cut(mut text: String, limit: usize) -> String {
     if let Some((end, _)) = text.char_indices().nth(limit) {
         text.truncate(end);
         text.push('…');

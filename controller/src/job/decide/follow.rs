@@ -3,16 +3,16 @@
 use ayatori_crds::conditions::reason;
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Step, lacks_a_code, says_unknown, silence, sooner, stall, stop, write};
+use super::{Step, drafted, lacks_a_code, says_unknown, silence, sooner, stall, stop, write};
 use crate::{
     backend::{Execution, Observation, Phase, Request},
-    job::{status::Draft, view::View},
+    job::view::View,
 };
 
 pub(super) fn follow(view: &View<'_>, id: &str, now: Timestamp) -> Step {
-    let draft = Draft::of(view.job, now).copies(&view.observation);
+    let draft = drafted(view, now);
     let unknown = |why: &str| {
-        let draft = Draft::of(view.job, now).copies(&view.observation);
+        let draft = drafted(view, now);
         write(view, draft.undecided(reason::RESULT_UNKNOWN, why)).unwrap_or_else(|| deadline(view, now))
     };
     let execution = match &view.observation {
@@ -65,7 +65,7 @@ fn not_heard_of(view: &View<'_>, execution: &Execution, silent: &silence::Silent
     if silent.too_long && !view.observation_is_live {
         return Step::ReadExecution;
     }
-    let draft = Draft::of(view.job, now).copies(&view.observation);
+    let draft = drafted(view, now);
     let draft = match &execution.phase {
         Phase::Running { started_at } => draft.started(*started_at),
         _ => draft,

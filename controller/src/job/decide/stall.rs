@@ -6,10 +6,10 @@ use ayatori_crds::{
 };
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Step, stop, write};
+use super::{Step, drafted, stop, write};
 use crate::{
     backend::StartFailure,
-    job::{patience::next_look, status::Draft, view::View},
+    job::{patience::next_look, view::View},
 };
 
 /// Tells the failure, and gives the start up once the patience with it has ended.
@@ -23,8 +23,7 @@ pub(super) fn wait(view: &View<'_>, failure: StartFailure, why: &str, now: Times
             false => Step::ReadExecution,
         };
     }
-    write(view, Draft::of(view.job, now).copies(&view.observation).stalled(failure, why))
-        .unwrap_or(Step::WaitUntil(end))
+    write(view, drafted(view, now).stalled(failure, why)).unwrap_or(Step::WaitUntil(end))
 }
 
 /// What a Job says that nothing speaks of yet.
@@ -40,7 +39,7 @@ pub(super) fn ask(view: &View<'_>, id: &str, now: Timestamp) -> Step {
         conditions::find(view.job.conditions(), SCHEDULED).map_or(now, |scheduled| scheduled.last_transition_time.0);
     let first = scheduled.saturating_add(SHOWS_ITSELF).unwrap_or(Timestamp::MAX);
     let say = |text: &str, look| {
-        let draft = Draft::of(view.job, now).copies(&view.observation);
+        let draft = drafted(view, now);
         write(view, draft.undecided(reason::SCHEDULING, text)).unwrap_or(Step::WaitUntil(look))
     };
     match view.explanation {

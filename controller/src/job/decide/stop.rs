@@ -6,7 +6,7 @@ use ayatori_crds::{
 };
 use jiff::Timestamp;
 
-use super::{Step, lacks_a_code, says_unknown, silence, sooner, write};
+use super::{Step, drafted, lacks_a_code, says_unknown, silence, sooner, write};
 use crate::{
     backend::{End, Observation, Phase, Request},
     job::{status::Draft, view::View},
@@ -26,7 +26,7 @@ pub(super) fn cause(job: &Job) -> Option<(&str, &str)> {
 
 /// Carries a stop through: the one that was begun, else this one.
 pub(super) fn stop(view: &View<'_>, why: &'static str, message: &str, now: Timestamp) -> Step {
-    let mut draft = Draft::of(view.job, now).copies(&view.observation);
+    let mut draft = drafted(view, now);
     let execution = match &view.observation {
         Observation::Present(execution) if view.recorded_id().is_none_or(|id| id == execution.id) => execution,
         _ if !view.observation_is_live => return Step::ReadExecution,
