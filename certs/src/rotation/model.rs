@@ -133,11 +133,13 @@ impl World {
                 let mut times = Validity::starting(look.at, LEAF);
                 times.not_before = times.not_before.max(signer.validity().not_before);
                 times.not_after = times.not_after.min(signer.validity().not_after);
-                let now = self.now;
+                // Its readiness goes by its own clock.
+                let now = self.clock(replica);
+                let until = self.now + LAG;
                 let held = &mut self.replicas[replica];
                 if !held.served.as_ref().is_some_and(|leaf| leaf.validity.holds(now)) {
                     // It was not ready, and has to say so first.
-                    held.asked_since = now + LAG;
+                    held.asked_since = until;
                 }
                 held.served = Some(Served { validity: times, signer });
             }
