@@ -122,20 +122,17 @@ impl Subject {
     #[must_use]
     pub fn of(request: &Request<'_>) -> Self {
         let named = |raw: &RawValue| serde_json::from_str::<Named>(raw.get()).ok();
-        let mut name = if request.name.is_empty() {
+        let name = if request.name.is_empty() {
             let metadata = request.object.or(request.old_object).and_then(named).unwrap_or_default().metadata;
             if metadata.name.is_empty() { metadata.generate_name } else { metadata.name }
         } else {
             request.name.clone()
         };
-        if let Some((end, _)) = name.char_indices().nth(NAME_LENGTH) {
-            name.truncate(end);
-        }
         Self {
-            group: request.kind.group.clone(),
-            kind: request.kind.kind.clone(),
-            resource: request.resource.resource.clone(),
-            name,
+            group: named_within_bounds(&request.kind.group),
+            kind: named_within_bounds(&request.kind.kind),
+            resource: named_within_bounds(&request.resource.resource),
+            name: named_within_bounds(&name),
         }
     }
 
@@ -157,6 +154,11 @@ const CAUSES: usize = 64;
 const CAUSES_BYTES: usize = 10 * 1024;
 /// Characters of a name, at most: the longest that the API takes.
 const NAME_LENGTH: usize = 253;
+
+/// A name as far as a name may go: whoever reaches us can send any text as one, and an answer says it more than once.
+fn named_within_bounds(name: &str) -> String {
+    name.chars().take(NAME_LENGTH).collect()
+}
 
 /// The faults that fit into an answer; where some do not, the last one counts them.
 fn told(faults: &[FieldError]) -> Vec<FieldError> {
@@ -235,6 +237,7 @@ mod tests {
 
     use super::*;
     use crate::envelope::{API_VERSION, KIND};
+    use crate::testing::review_body;
 
     fn subject() -> Subject {
         let [group, kind, resource, name] = ["execution.ayatori.ddupan.top", "Job", "jobs", "x"].map(str::to_owned);
@@ -250,6 +253,25 @@ mod tests {
     fn a_message_does_not_repeat_whatever_was_sent() {
         let Answer::Refused(status) = Answer::bad_request("é".repeat(100_000)) else { panic!("not refused") };
         assert_eq!(status.message.map(|message| message.chars().count()), Some(1025));
+    }
+
+    #[test]
+    fn a_refusal_repeats_no_name_longer_than_a_name_may_be() {
+        let mut request = review_body()["request"].take();
+        let long = json!("\0".repeat(100_000));
+        for field in ["/kind/group", "/kind/kind", "/resource/resource", "/name"] {
+            *request.pointer_mut(field).unwrap() = long.clone();
+        }
+        let request = request.to_string();
+        let subject = Subject::of(&serde_json::from_str(&request).unwrap());
+        assert_eq!(
+            [&subject.group, &subject.kind, &subject.resource, &subject.name].map(|name| name.len()),
+            [NAME_LENGTH; 4]
+        );
+        let faults: Vec<_> =
+            (0..100).map(|_| FieldError::invalid("spec.a", "\"".repeat(128), "x".repeat(500))).collect();
+        let status = sent(Answer::invalid(&subject, &faults))["response"]["status"].to_string();
+        assert!(status.len() <= 32 * 1024, "{}", status.len());
     }
 
     #[test]
