@@ -9,6 +9,7 @@ mod demo;
 mod generate;
 mod image;
 mod progress;
+mod suites;
 mod test;
 mod workspace;
 

@@ -8,7 +8,7 @@ use ayatori_tests::{
     tools::{self, Module},
 };
 
-use crate::{cargo_deny, demo, generate, progress, workspace};
+use crate::{cargo_deny, demo, generate, progress, suites, workspace};
 
 /// Options of `cargo xtask test`.
 #[derive(Debug, clap::Args)]
@@ -40,27 +40,13 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         Ok(())
     })?;
     // In one command with the tests, so that the server is built with the features that its dependencies have there:
-    // alone it would be built anew. `cargo test` itself does not build it.
-    progress::step("building the server and its tests", || {
-        cargo(&["build", "--quiet", "--workspace", "--bins", "--tests"])
+    // alone it would be built anew. Building tests alone does not build it.
+    let suites = progress::step("building the server and its tests", || {
+        cargo(&["build", "--quiet", "--workspace", "--bins", "--tests"])?;
+        suites::build()
     })?;
-    progress::step("unit tests and cluster suites", || {
-        // Two suites' threads each have a cluster; more than the machine has cores only makes all of them slow.
-        let mut test = workspace::cargo(&["test", "--workspace", "--no-fail-fast", "--", "--test-threads=2"]);
-        for (variable, wanted) in [(suite::WITHOUT_NODE, options.without_node), (suite::DEEP, options.deep)] {
-            if wanted {
-                test.env(variable, "1");
-            }
-        }
-        // Seconds that each of the fuzz targets goes on for; they run side by side. The usual run begins with the same
-        // input each time, so that what fails is what was changed; the long one looks for new ones.
-        if options.deep {
-            test.env("AYATORI_FUZZ_SECONDS", "600");
-        } else {
-            test.envs([("AYATORI_FUZZ_SECONDS", "20"), ("AYATORI_FUZZ_SEED", "1")]);
-        }
-        succeed(&mut test)
-    })?;
+    progress::step("unit tests and cluster suites", || suites::run(suites, &environment(options)))?;
+    progress::step("the examples in the documentation", || cargo(&["test", "--quiet", "--workspace", "--doc"]))?;
     if options.without_node {
         progress::say("SKIPPED, as --without-node was given: the suites that need a node, and the demo");
     } else {
@@ -68,6 +54,24 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     }
     progress::say(&format!("all of it passed after {:.0} s", begin.elapsed().as_secs_f32()));
     Ok(())
+}
+
+/// What the suites are told.
+fn environment(options: &Options) -> Vec<(&'static str, &'static str)> {
+    let mut environment = Vec::new();
+    for (variable, wanted) in [(suite::WITHOUT_NODE, options.without_node), (suite::DEEP, options.deep)] {
+        if wanted {
+            environment.push((variable, "1"));
+        }
+    }
+    // Seconds that each of the fuzz targets goes on for; they run side by side. The usual run begins with the same
+    // input each time, so that what fails is what was changed; the long one looks for new ones.
+    if options.deep {
+        environment.push(("AYATORI_FUZZ_SECONDS", "600"));
+    } else {
+        environment.extend([("AYATORI_FUZZ_SECONDS", "60"), ("AYATORI_FUZZ_SEED", "1")]);
+    }
+    environment
 }
 
 fn cargo(arguments: &[&str]) -> Result<()> {
