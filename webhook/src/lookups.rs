@@ -75,18 +75,13 @@ pub(crate) async fn namespace(
     }
 }
 
-/// The class, if it exists. What cannot be a name is not asked for: it would be part of a request's path.
+/// The class, if it exists.
 pub(crate) async fn class(
     lookups: &dyn Lookups,
     name: &str,
     freshness: Freshness,
 ) -> Result<Option<Arc<JobClass>>, LookupError> {
-    let stored = if freshness == Freshness::Stored { lookups.class(name) } else { None };
-    match stored {
-        Some(found) => Ok(Some(found)),
-        None if !is_subdomain(name) => Ok(None),
-        None => lookups.live_class(name).await,
-    }
+    if_named(name, freshness, |name| lookups.class(name), |name| lookups.live_class(name)).await
 }
 
 /// The settings of the OpenSandbox adapter, if they exist.
@@ -95,11 +90,22 @@ pub(crate) async fn sandbox_parameters(
     name: &str,
     freshness: Freshness,
 ) -> Result<Option<Arc<OpenSandboxExecutionParameters>>, LookupError> {
-    let stored = if freshness == Freshness::Stored { lookups.sandbox_parameters(name) } else { None };
+    let live = |name| lookups.live_sandbox_parameters(name);
+    if_named(name, freshness, |name| lookups.sandbox_parameters(name), live).await
+}
+
+/// What cannot be a name is not asked for: it would be part of a request's path.
+async fn if_named<'a, T>(
+    name: &'a str,
+    freshness: Freshness,
+    stored: impl FnOnce(&str) -> Option<Arc<T>>,
+    live: impl FnOnce(&'a str) -> Live<'a, Option<Arc<T>>>,
+) -> Result<Option<Arc<T>>, LookupError> {
+    let stored = if freshness == Freshness::Stored { stored(name) } else { None };
     match stored {
         Some(found) => Ok(Some(found)),
         None if !is_subdomain(name) => Ok(None),
-        None => lookups.live_sandbox_parameters(name).await,
+        None => live(name).await,
     }
 }
 

@@ -5,14 +5,14 @@ use std::time::Duration;
 use anyhow::ensure;
 use ayatori_tests::{
     eventually,
-    load::plan::{Plan, Reviews, Trust},
+    load::plan::{Plan, Reviews},
     product::process::{Ayatori, Ports},
 };
 
 use crate::{
     client::{Client, lossless},
     site::{ports, site},
-    volume::{Pki, Volume},
+    volume::{Mounts, Pair},
 };
 
 /// The files are looked at every 10 s.
@@ -36,26 +36,14 @@ async fn until(processes: &[Ayatori], said: &str, times: usize) -> anyhow::Resul
 #[tokio::test]
 async fn swapped_files_are_served_without_a_loss_and_a_broken_pair_changes_nothing() -> anyhow::Result<()> {
     let site = site().await?;
-    let folder = tempfile::tempdir()?;
-    let pki = Pki::new()?;
-    let trust = folder.path().join("root.pem");
-    std::fs::write(&trust, pki.root())?;
-    // Each replica has a volume of its own, and each its own time of being brought up to date.
-    let first = pki.issue()?;
-    let mut volumes = Vec::new();
-    for name in ["one", "two"] {
-        volumes.push(Volume::mount(&folder.path().join(name), &first)?);
-    }
-    let replicas: Vec<(Ports, Vec<String>)> = ports(1)
-        .into_iter()
-        .zip(&volumes)
-        .map(|(ports, volume)| (ports, vec![format!("--webhook-cert-path={}", volume.folder().display())]))
-        .collect();
+    let mut mounts = Mounts::new(2)?;
+    let flags = mounts.flags().into_iter().map(|flag| vec![flag]);
+    let replicas: Vec<(Ports, Vec<String>)> = ports(1).into_iter().zip(flags).collect();
     // With no right to read or write a Secret or a webhook configuration: none is needed.
     let processes = site.replicas(&site.without_certificate_rights, &replicas).await?;
     let plan = Plan::Reviews(Reviews {
         targets: ports(1).to_vec(),
-        trust: Trust::File(trust),
+        trust: mounts.trust(),
         namespace: "default".to_owned(),
         rate: 200,
         workers: 8,
@@ -65,21 +53,14 @@ async fn swapped_files_are_served_without_a_loss_and_a_broken_pair_changes_nothi
     });
     let load = Client::start(site.cluster, &plan)?;
 
-    let second = pki.issue()?;
-    for volume in &mut volumes {
-        volume.put(&second)?;
-    }
+    let second = mounts.pki.issue()?;
+    mounts.put(&second)?;
     until(&processes, "serving a new certificate", 2).await?;
-    let mut halves = pki.issue()?;
-    halves.key = second.key.clone();
-    for volume in &mut volumes {
-        volume.put(&halves)?;
-    }
+    let halves = Pair { key: second.key, ..mounts.pki.issue()? };
+    mounts.put(&halves)?;
     until(&processes, REFUSED, 1).await?;
-    let third = pki.issue()?;
-    for volume in &mut volumes {
-        volume.put(&third)?;
-    }
+    let third = mounts.pki.issue()?;
+    mounts.put(&third)?;
     until(&processes, "serving a new certificate", 3).await?;
     // Until connections of every worker have been made anew.
     tokio::time::sleep(Duration::from_millis(1500)).await;

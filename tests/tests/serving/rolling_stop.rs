@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::ensure;
 use ayatori_tests::{
-    load::plan::{Plan, Reviews, Trust},
+    load::plan::{Plan, Reviews},
     product::process::{Ayatori, STOPPED},
     suite::setting,
     tools::say,
@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep};
 use crate::{
     client::{Client, lossless},
     site::{ports, site},
-    volume::{Pki, Volume},
+    volume::Mounts,
 };
 
 /// How late clients learn what is ready: less than the farewell of 3 s, as for a Service whose endpoints are kept within
@@ -25,17 +25,13 @@ const LAG: Duration = Duration::from_millis(1500);
 #[tokio::test]
 async fn stopping_replicas_in_turn_loses_no_review() -> anyhow::Result<()> {
     let site = site().await?;
-    let folder = tempfile::tempdir()?;
-    let pki = Pki::new()?;
-    let trust = folder.path().join("root.pem");
-    std::fs::write(&trust, pki.root())?;
-    let volume = Volume::mount(&folder.path().join("tls"), &pki.issue()?)?;
-    let flag = format!("--webhook-cert-path={}", volume.folder().display());
-    let replicas = ports(3).map(|ports| (ports, vec![flag.clone()]));
+    let mounts = Mounts::new(1)?;
+    let flags = mounts.flags();
+    let replicas = ports(3).map(|ports| (ports, flags.clone()));
     let mut processes = site.replicas(&site.without_certificate_rights, &replicas).await?;
     let plan = Plan::Reviews(Reviews {
         targets: ports(3).to_vec(),
-        trust: Trust::File(trust),
+        trust: mounts.trust(),
         namespace: "default".to_owned(),
         rate: 200,
         workers: 8,
@@ -57,7 +53,7 @@ async fn stopping_replicas_in_turn_loses_no_review() -> anyhow::Result<()> {
         let code = process.ended(STOPPED).await?;
         ensure!(code == 0, "it ended with {code}: {}", process.log());
         longest = longest.max(begin.elapsed());
-        *process = Ayatori::start_with(site.cluster, &site.without_certificate_rights, ports, &[&flag])?;
+        *process = Ayatori::start_with(site.cluster, &site.without_certificate_rights, ports, &[&flags[0]])?;
         process.is_ready().await?;
         // Then the other one: when every client has learned of this one's return.
         sleep(LAG + Duration::from_millis(500)).await;

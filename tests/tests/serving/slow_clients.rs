@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use anyhow::{Context, ensure};
 use ayatori_tests::{
     eventually,
-    load::plan::{Cut, Plan, Reviews, Stage, Stalls, Trust},
+    load::plan::{Cut, Plan, Reviews, Stage, Stalls},
     product::process::Ayatori,
     suite::setting,
     tools::say,
@@ -15,7 +15,7 @@ use tokio::time::sleep;
 use crate::{
     client::Client,
     site::{Site, ports, site},
-    volume::{Pki, Volume},
+    volume::Mounts,
 };
 
 /// Of each kind: 201 in all. Less than the 512 connections that the server has, more than the 32 reviews.
@@ -28,18 +28,12 @@ const PATIENCE: Duration = Duration::from_secs(60);
 #[tokio::test]
 async fn clients_that_stall_slow_nobody_down_and_are_cut() -> anyhow::Result<()> {
     let site = site().await?;
-    let folder = tempfile::tempdir()?;
-    let pki = Pki::new()?;
-    let trust = folder.path().join("root.pem");
-    std::fs::write(&trust, pki.root())?;
-    let trust = Trust::File(trust);
-    let volume = Volume::mount(&folder.path().join("tls"), &pki.issue()?)?;
+    let mounts = Mounts::new(1)?;
     let [target, _] = ports(4);
-    let flags = vec![format!("--webhook-cert-path={}", volume.folder().display())];
-    let process = site.replicas(&site.without_certificate_rights, &[(target, flags)]).await?.remove(0);
+    let process = site.replicas(&site.without_certificate_rights, &[(target, mounts.flags())]).await?.remove(0);
     let others = Plan::Reviews(Reviews {
         targets: vec![target],
-        trust: trust.clone(),
+        trust: mounts.trust(),
         namespace: "default".to_owned(),
         rate: 300,
         workers: 8,
@@ -47,7 +41,7 @@ async fn clients_that_stall_slow_nobody_down_and_are_cut() -> anyhow::Result<()>
         lag: None,
         bound: Duration::from_secs(60),
     });
-    let stalls = Plan::Stalls(Stalls { target, trust, each: EACH, bound: PATIENCE });
+    let stalls = Plan::Stalls(Stalls { target, trust: mounts.trust(), each: EACH, bound: PATIENCE });
 
     measure(site, &others, "a first look, which is not counted").await?;
     let before = process.open_files()?;

@@ -1,4 +1,4 @@
-//! A Secret as kubelet mounts it, and certificates to put into it.
+//! A Secret as kubelet mounts it, certificates to put into it, and what a client trusts them by.
 
 use std::{
     fs, io,
@@ -6,9 +6,48 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use ayatori_tests::load::plan::Trust;
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair, date_time_ymd,
 };
+
+/// A Secret that is mounted in some replicas: each has a volume of its own, and its own time of being brought up to date.
+pub(crate) struct Mounts {
+    folder: tempfile::TempDir,
+    pub(crate) pki: Pki,
+    volumes: Vec<Volume>,
+}
+
+impl Mounts {
+    /// With a first certificate, the same for all.
+    pub(crate) fn new(count: usize) -> anyhow::Result<Self> {
+        let (folder, pki) = (tempfile::tempdir()?, Pki::new()?);
+        fs::write(root(&folder), pki.root.pem())?;
+        let pair = pki.issue()?;
+        let mount = |number: usize| Volume::mount(&folder.path().join(number.to_string()), &pair);
+        let volumes = (0..count).map(mount).collect::<io::Result<_>>()?;
+        Ok(Self { folder, pki, volumes })
+    }
+
+    /// All that a client needs.
+    pub(crate) fn trust(&self) -> Trust {
+        Trust::File(root(&self.folder))
+    }
+
+    /// What each replica is started with.
+    pub(crate) fn flags(&self) -> Vec<String> {
+        self.volumes.iter().map(|volume| format!("--webhook-cert-path={}", volume.folder.display())).collect()
+    }
+
+    /// Brings all of them up to date.
+    pub(crate) fn put(&mut self, pair: &Pair) -> io::Result<()> {
+        self.volumes.iter_mut().try_for_each(|volume| volume.put(pair))
+    }
+}
+
+fn root(folder: &tempfile::TempDir) -> PathBuf {
+    folder.path().join("root.pem")
+}
 
 type Issuer = CertifiedIssuer<'static, KeyPair>;
 
@@ -26,15 +65,10 @@ pub(crate) struct Pair {
 }
 
 impl Pki {
-    pub(crate) fn new() -> anyhow::Result<Self> {
+    fn new() -> anyhow::Result<Self> {
         let root = CertifiedIssuer::self_signed(ca("root")?, KeyPair::generate()?)?;
         let intermediate = CertifiedIssuer::signed_by(ca("intermediate")?, KeyPair::generate()?, &root)?;
         Ok(Self { root, intermediate })
-    }
-
-    /// All that a client needs to trust.
-    pub(crate) fn root(&self) -> String {
-        self.root.pem()
     }
 
     /// A new certificate with its chain.
@@ -59,13 +93,13 @@ fn ca(name: &str) -> anyhow::Result<CertificateParams> {
 }
 
 /// `tls.crt -> ..data/tls.crt`, `..data -> ..N`: one rename changes both files.
-pub(crate) struct Volume {
+struct Volume {
     folder: PathBuf,
     version: u32,
 }
 
 impl Volume {
-    pub(crate) fn mount(folder: &Path, pair: &Pair) -> io::Result<Self> {
+    fn mount(folder: &Path, pair: &Pair) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
         let mut volume = Self { folder: folder.to_owned(), version: 0 };
         volume.put(pair)?;
@@ -75,12 +109,8 @@ impl Volume {
         Ok(volume)
     }
 
-    pub(crate) fn folder(&self) -> &Path {
-        &self.folder
-    }
-
     /// As kubelet's atomic writer does it.
-    pub(crate) fn put(&mut self, pair: &Pair) -> io::Result<()> {
+    fn put(&mut self, pair: &Pair) -> io::Result<()> {
         let before = self.folder.join(format!("..{}", self.version));
         self.version += 1;
         let name = format!("..{}", self.version);
