@@ -5,7 +5,6 @@
 
 use std::{
     fs,
-    io::Write,
     path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::{Mutex, PoisonError},
@@ -99,16 +98,16 @@ impl Suite {
     fn run(&self, environment: &[(&str, &str)], idle_time_only: bool, logs: &Path) -> Result<()> {
         let log = logs.join(&self.name);
         let file = fs::File::create(&log).context("cannot write the log")?;
-        let mut command = if idle_time_only {
-            let mut nice = Command::new("nice");
-            nice.args(["-n", "19"]).arg(&self.program);
-            nice
+        let mut command;
+        if idle_time_only {
+            command = Command::new("nice");
+            // As many threads as it may have targets: each takes the same time, however little of a processor it gets.
+            command.args(["-n", "19"]).arg(&self.program).arg("--test-threads=16");
         } else {
-            let mut command = Command::new(&self.program);
+            command = Command::new(&self.program);
             // More threads than cores only make all of them slow.
             command.arg("--test-threads=2");
-            command
-        };
+        }
         command.envs(environment.iter().copied()).env("CARGO_MANIFEST_DIR", &self.folder).current_dir(&self.folder);
         command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
         say(&format!("{} …", self.name));
@@ -116,9 +115,8 @@ impl Suite {
         let status = command.status().with_context(|| format!("cannot run {}", self.program.display()))?;
         let seconds = begin.elapsed().as_secs_f32();
         let outcome = if status.success() { "passed" } else { "FAILED" };
-        let mut told = format!("· {}: {outcome} after {seconds:.1} s\n", self.name).into_bytes();
-        told.extend(fs::read(&log).context("cannot read the log")?);
-        std::io::stderr().lock().write_all(&told)?;
+        let said = fs::read(&log).context("cannot read the log")?;
+        eprint!("· {}: {outcome} after {seconds:.1} s\n{}", self.name, String::from_utf8_lossy(&said));
         ensure!(status.success(), "ended with {status}");
         Ok(())
     }

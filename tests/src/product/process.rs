@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
     process::{Child, Stdio},
     sync::atomic::{AtomicU32, Ordering},
+    thread,
     time::Duration,
 };
 
@@ -19,6 +20,10 @@ use super::binary;
 const READY: Duration = Duration::from_secs(60);
 /// The webhook answers for 3 s after the signal, then ends what it has within 15 s; the manifest allows 30 s.
 pub const STOPPED: Duration = Duration::from_secs(30);
+
+/// Until a program that was killed has closed its files: a moment, and a bound for a busy machine.
+const CLOSED: Duration = Duration::from_secs(30);
+const LOOK: Duration = Duration::from_millis(5);
 
 /// The ports of a process: all processes of a cluster share its network.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -100,11 +105,14 @@ impl Ayatori {
 
     /// Its open file descriptors, sockets included.
     pub fn open_files(&self) -> anyhow::Result<usize> {
-        // The child runs it inside of the cluster's namespaces, and its program under its own PID.
+        open_files(self.program().context("it has ended")?)
+    }
+
+    /// The PID of its program: the child runs it inside of the cluster's namespaces.
+    fn program(&self) -> Option<u32> {
         let starter = self.child.id();
-        let children = fs::read_to_string(format!("/proc/{starter}/task/{starter}/children"))?;
-        let ayatori = children.split_whitespace().next().context("it has ended")?;
-        Ok(fs::read_dir(format!("/proc/{ayatori}/fd"))?.count())
+        let children = fs::read_to_string(format!("/proc/{starter}/task/{starter}/children")).ok()?;
+        children.split_whitespace().next()?.parse().ok()
     }
 
     /// Sends TERM or INT.
@@ -118,9 +126,15 @@ impl Ayatori {
     }
 
     fn end(&mut self) {
+        let program = self.program();
         // Both fail only where it has ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
+        // The program dies with its starter, but a little later: the next one may want its ports.
+        let open = || program.is_some_and(|program| open_files(program).is_ok_and(|open| open > 0));
+        for _ in (0..CLOSED.as_millis() / LOOK.as_millis()).take_while(|_| open()) {
+            thread::sleep(LOOK);
+        }
     }
 
     /// Its exit code, once it ends by itself.
@@ -139,4 +153,8 @@ impl Drop for Ayatori {
     fn drop(&mut self) {
         self.end();
     }
+}
+
+fn open_files(process: u32) -> anyhow::Result<usize> {
+    Ok(fs::read_dir(format!("/proc/{process}/fd"))?.count())
 }

@@ -46,7 +46,8 @@ async fn clients_that_stall_slow_nobody_down_and_are_cut() -> anyhow::Result<()>
     measure(site, &others, "a first look, which is not counted").await?;
     let before = process.open_files()?;
     let (mut ratios, mut last, mut most) = (Vec::new(), None, 0);
-    for _ in 0..setting(3, 15) {
+    let wanted = setting(3, 15);
+    for _ in 0..3 * wanted {
         drop(last.take());
         few_files(&process, before).await?;
         let alone = measure(site, &others, "without clients that stall").await?;
@@ -54,9 +55,16 @@ async fn clients_that_stall_slow_nobody_down_and_are_cut() -> anyhow::Result<()>
         ensure!(stalled.says::<String>().await? == "open");
         most = most.max(process.open_files()?);
         let beside = measure(site, &others, "beside 201 clients that stall").await?;
-        ratios.push(beside.as_secs_f64() / alone.as_secs_f64());
+        // A machine that is busy with something else measures nothing; clients that slow others down do so in each pair.
+        if let Some(alone) = alone {
+            ratios.push(beside.map_or(f64::INFINITY, |beside| beside.as_secs_f64() / alone.as_secs_f64()));
+        }
         last = Some(stalled);
+        if ratios.len() == wanted {
+            break;
+        }
     }
+    ensure!(ratios.len() == wanted, "the machine is too slow to measure anything: {} pairs", ratios.len());
     ratios.sort_by(f64::total_cmp);
     let median = ratios[ratios.len() / 2];
     let cuts: Vec<Cut> = last.context("nobody stalled")?.says().await?;
@@ -79,13 +87,13 @@ async fn few_files(process: &Ayatori, before: usize) -> anyhow::Result<usize> {
     .await
 }
 
-/// The p99 of one window.
-async fn measure(site: &Site, plan: &Plan, what: &str) -> anyhow::Result<Duration> {
+/// The p99 of one window; none where too little was answered to speak of one.
+async fn measure(site: &Site, plan: &Plan, what: &str) -> anyhow::Result<Option<Duration>> {
     let load = Client::start(site.cluster, plan)?;
     sleep(WINDOW).await;
     let report = load.report(&format!("slow clients: {what}")).await?;
-    ensure!(report.failed == 0 && report.reviews > 50, "{} reviews, {:#?}", report.reviews, report.failures);
-    Ok(report.p99)
+    ensure!(report.failed == 0, "{} reviews, {:#?}", report.reviews, report.failures);
+    Ok((report.reviews > 50).then_some(report.p99))
 }
 
 /// For how many seconds the most patiently borne of each stage was: each was cut, and told why where that is possible.
