@@ -6,6 +6,8 @@
 //! with a namespace for each row; what hurts the node has a second cluster, one row at a time.
 
 mod ends;
+mod injected;
+mod kubelet;
 mod namespaces;
 mod node;
 mod pods;
@@ -30,6 +32,8 @@ fn main() -> ExitCode {
         // A pull that has failed is tried again by the kubelet after 25 to 30 s.
         pulls::a_registry_that_refuses_too_many_requests_for_a_while_costs_only_time,
         pulls::a_registry_that_is_unavailable_for_a_while_costs_only_time,
+        // The kubelet looks at what volumes hold each 10 s, and tells of it a minute later.
+        kubelet::a_task_that_the_kubelet_evicts_for_its_disk_was_evicted,
         namespaces::a_quota_of_native_jobs_that_is_full_says_so_and_the_job_runs_once_it_is_raised,
         references::a_key_that_goes_after_the_acceptance_is_awaited_and_the_job_runs_once,
         pods::a_pod_that_is_deleted_before_a_node_took_it_was_rejected,
@@ -46,6 +50,9 @@ fn main() -> ExitCode {
         pods::a_task_whose_pod_is_deleted_by_force_has_failed_with_the_code_of_its_end,
         pods::a_task_whose_pod_is_evicted_and_that_exits_0_has_succeeded,
         pods::a_task_whose_pod_is_evicted_and_that_exits_143_was_drained,
+        kubelet::a_pod_that_its_node_has_no_room_for_was_rejected,
+        injected::a_container_before_the_task_that_fails_is_a_start_that_failed,
+        injected::a_container_before_the_task_that_takes_its_time_is_waited_for_and_said,
         ends::a_task_that_exits_143_by_itself_has_failed_with_it,
         ends::a_task_that_is_killed_on_the_node_has_failed_and_was_not_out_of_memory,
     ];

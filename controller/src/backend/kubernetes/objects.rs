@@ -127,6 +127,9 @@ pub struct NativePodStatus {
     /// One a container.
     #[serde(default)]
     pub container_statuses: Vec<ContainerStatus>,
+    /// One a container that runs before the others. We ask for none; the cluster may add some.
+    #[serde(default)]
+    pub init_container_statuses: Vec<ContainerStatus>,
 }
 
 /// A container of a pod.
@@ -141,6 +144,14 @@ pub struct ContainerStatus {
     /// Waiting, running or terminated.
     #[serde(default)]
     pub state: ContainerState,
+}
+
+impl ContainerStatus {
+    /// Whether the runtime never had it.
+    #[must_use]
+    pub fn was_never_made(&self) -> bool {
+        self.container_id.as_deref().unwrap_or_default().is_empty()
+    }
 }
 
 /// What a container is doing: at most one of the three is there.

@@ -120,7 +120,7 @@ fn of_pod(sought: Sought<'_>, pod: &NativePod) -> Option<Phase> {
         return Some(Phase::Ended(verdict::of_container(pod, container, terminated)));
     }
     if pod.has_failed() || pod.gone {
-        return None;
+        return verdict::of_container_before(pod, container).map(Phase::Ended);
     }
     let started_at = container.state.running.as_ref()?.started_at.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0);
     Some(Phase::Running { started_at })

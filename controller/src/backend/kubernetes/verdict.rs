@@ -29,7 +29,7 @@ pub(super) fn of_container(pod: &NativePod, container: &ContainerStatus, termina
             let message = terminated.message.as_deref().unwrap_or("the runtime could not start the task");
             end(false, reason::START_FAILED, cut(message), None, None)
         }
-        "ContainerStatusUnknown" if container.container_id.as_deref().unwrap_or_default().is_empty() => {
+        "ContainerStatusUnknown" if container.was_never_made() => {
             // Whatever times it carries are made up: after our stop it is never an end of its own.
             End { finished_at: None, ..end(false, reason::REJECTED, "its container was never made".into(), None, None) }
         }
@@ -78,6 +78,27 @@ pub(super) fn of_refused_pod(pod: &NativePod, started: bool) -> Option<End> {
         success: false,
         reason: if started { reason::RESULT_LOST } else { reason::REJECTED },
         message: cut(&format!("the node refused it: {word}: {detail}")),
+        exit_code: None,
+        started_at: None,
+        finished_at: None,
+    })
+}
+
+/// A pod that failed in a container that somebody's policy put before the task: the task was never made, and with
+/// `restartPolicy: Never` never will be. Where others than the kubelet say Failed, the kubelet may have gone on unseen.
+pub(super) fn of_container_before(pod: &NativePod, task: &ContainerStatus) -> Option<End> {
+    let by_kubelet = pod.has_failed() && condition_is_true(&pod.status.conditions, "DisruptionTarget").is_none();
+    if !by_kubelet || !task.was_never_made() {
+        return None;
+    }
+    let failed = |before: &ContainerStatus| before.state.terminated.as_ref().map_or(0, |ended| ended.exit_code) != 0;
+    let before = pod.status.init_container_statuses.iter().find(|before| failed(before))?;
+    let code = before.state.terminated.as_ref()?.exit_code;
+    let message = format!("init container {:?}, which is not part of the task, exited with code {code}", before.name);
+    Some(End {
+        success: false,
+        reason: reason::START_FAILED,
+        message: cut(&format!("{message}; the task was not started")),
         exit_code: None,
         started_at: None,
         finished_at: None,
@@ -155,6 +176,29 @@ mod tests {
             Terminated { exit_code: 137, reason: Some("ContainerStatusUnknown".into()), ..Default::default() };
         let end = of_container(&NativePod::default(), &ContainerStatus::default(), &terminated);
         assert_eq!((end.reason, end.exit_code, end.started_at), ("Rejected", None, None));
+    }
+
+    #[test]
+    fn a_container_before_the_task_that_failed_is_a_start_that_failed() {
+        let pod =
+            |status: Value| -> NativePod { serde_json::from_value(json!({"metadata": {}, "status": status})).unwrap() };
+        let before =
+            |code: i32| json!([{"name": "mesh", "containerID": "c", "state": {"terminated": {"exitCode": code}}}]);
+        let status = |code: i32| json!({"phase": "Failed", "initContainerStatuses": before(code)});
+        let task = ContainerStatus::default();
+        let end = of_container_before(&pod(status(7)), &task).unwrap();
+        let words =
+            "init container \"mesh\", which is not part of the task, exited with code 7; the task was not started";
+        assert_eq!((end.reason, end.exit_code, end.message.as_str()), ("StartFailed", None, words));
+
+        let made = ContainerStatus { container_id: Some("c".into()), ..Default::default() };
+        assert_eq!(of_container_before(&pod(status(7)), &made), None, "the task was made");
+        assert_eq!(of_container_before(&pod(status(0)), &task), None, "it is not what failed");
+        let running = json!({"phase": "Pending", "initContainerStatuses": before(7)});
+        assert_eq!(of_container_before(&pod(running), &task), None, "a sidecar is started again");
+        let mut lost = status(7);
+        lost["conditions"] = json!([{"type": "DisruptionTarget", "status": "True", "reason": "DeletionByPodGC"}]);
+        assert_eq!(of_container_before(&pod(lost), &task), None, "the kubelet may have gone on");
     }
 
     #[test]

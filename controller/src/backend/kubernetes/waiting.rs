@@ -3,7 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use super::{objects::NativePod, start_failure, words::cut};
+use super::{
+    objects::{ContainerStatus, NativePod, Waiting},
+    render::CONTAINER,
+    start_failure,
+    words::cut,
+};
 use crate::backend::Phase;
 
 /// What a Job says that nothing speaks of yet.
@@ -11,18 +16,29 @@ pub(super) const NOTHING_KNOWN: &str = "waiting for the task to start";
 
 /// A released execution whose pod has not started the task.
 pub(super) fn phase(pod: &NativePod) -> Phase {
-    let waiting = pod.task().and_then(|container| container.state.waiting.as_ref());
-    Phase::Waiting { why: why(pod), failure: waiting.and_then(start_failure::of) }
+    let failure = |(_, waiting): (&ContainerStatus, &Waiting)| start_failure::of(waiting);
+    Phase::Waiting { why: why(pod), failure: in_want(pod).and_then(failure) }
+}
+
+/// The container that does not start for a reason: the task's own, or one that the cluster put before it.
+fn in_want(pod: &NativePod) -> Option<(&ContainerStatus, &Waiting)> {
+    pod.task().into_iter().chain(&pod.status.init_container_statuses).find_map(|container| {
+        let waiting = container.state.waiting.as_ref()?;
+        let usual = matches!(waiting.reason.as_deref(), None | Some("" | "ContainerCreating" | "PodInitializing"));
+        (!usual).then_some((container, waiting))
+    })
 }
 
 /// What the scheduler or the kubelet says of the pod.
 fn why(pod: &NativePod) -> String {
-    if let Some(waiting) = pod.task().and_then(|container| container.state.waiting.as_ref()) {
-        let reason = waiting.reason.as_deref().unwrap_or_default();
-        return match reason {
-            "" | "ContainerCreating" | "PodInitializing" => NOTHING_KNOWN.to_owned(),
-            _ => cut(&steady(reason, waiting.message.as_deref().unwrap_or_default())),
-        };
+    if let Some((container, waiting)) = in_want(pod) {
+        let words =
+            steady(waiting.reason.as_deref().unwrap_or_default(), waiting.message.as_deref().unwrap_or_default());
+        let whose = if container.name == CONTAINER { "" } else { &format!("init container {:?}: ", container.name) };
+        return cut(&format!("{whose}{words}"));
+    }
+    if let Some(before) = pod.status.init_container_statuses.iter().find(|before| before.state.running.is_some()) {
+        return cut(&format!("waiting for init container {:?} to end", before.name));
     }
     let unscheduled =
         pod.status.conditions.iter().find(|condition| condition.type_ == "PodScheduled" && condition.status == "False");
@@ -87,5 +103,21 @@ mod tests {
         let unscheduled = json!({"conditions": [{"type": "PodScheduled", "status": "False", "message": message}]});
         assert_eq!(told(unscheduled), "no node takes it yet: Insufficient cpu, Insufficient memory");
         assert_eq!(told(json!({})), NOTHING_KNOWN);
+    }
+
+    #[test]
+    fn what_stands_before_the_task_is_told_by_its_name_and_counts_as_its_start() {
+        let pod = |state: Value| {
+            let before = json!([{"name": "mesh", "state": state}]);
+            let task = json!([{"name": "task", "state": {"waiting": {"reason": "PodInitializing"}}}]);
+            json!({"containerStatuses": task, "initContainerStatuses": before})
+        };
+        let absent = pod(json!({"waiting": {"reason": "ErrImagePull", "message": "rpc error: code = NotFound"}}));
+        let wanted = "init container \"mesh\": the image cannot be pulled: rpc error: code = NotFound";
+        assert_eq!(told(absent.clone()), wanted);
+        let pod_of = |status| serde_json::from_value(json!({"metadata": {}, "status": status})).unwrap();
+        let Phase::Waiting { failure, .. } = phase(&pod_of(absent)) else { panic!("it waits") };
+        assert!(failure.is_some());
+        assert_eq!(told(pod(json!({"running": {}}))), "waiting for init container \"mesh\" to end");
     }
 }
