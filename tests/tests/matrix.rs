@@ -23,6 +23,15 @@ const SHOWN: &[Row] = &[
     ),
     ("out of memory", &["product/ends.rs a_task_that_the_kernel_kills_for_its_memory_is_out_of_memory"]),
     ("command not found", &["product/ends.rs a_command_that_does_not_exist_fails_without_having_started"]),
+    ("refused by the kubelet", &["node_matrix/kubelet.rs a_pod_that_its_node_has_no_room_for_was_rejected"]),
+    ("evicted by the kubelet", &["node_matrix/kubelet.rs a_task_that_the_kubelet_evicts_for_its_disk_was_evicted"]),
+    (
+        "init container that the cluster adds",
+        &[
+            "node_matrix/injected.rs a_container_before_the_task_that_fails_is_a_start_that_failed",
+            "node_matrix/injected.rs a_container_before_the_task_that_takes_its_time_is_waited_for_and_said",
+        ],
+    ),
     ("class created later", &["product/defaults.rs a_job_waits_for_the_class_that_it_names"]),
     (
         "Secret/ConfigMap/key created later",

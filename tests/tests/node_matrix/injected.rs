@@ -14,8 +14,10 @@ use serde_json::json;
 
 use crate::ends::ends_as;
 
-/// From now on each new pod of the namespace gets this: an apply configuration in CEL, for its spec.
-pub(crate) async fn inject(scene: &Scene, spec: &str) -> anyhow::Result<()> {
+/// From now on this is added to each new pod of the namespace: paths, and values in CEL.
+pub(crate) async fn inject(scene: &Scene, additions: &[(&str, &str)]) -> anyhow::Result<()> {
+    let add = |(path, value): &(&str, &str)| format!(r#"JSONPatch{{op: "add", path: "{path}", value: {value}}}"#);
+    let patch = additions.iter().map(add).collect::<Vec<_>>().join(", ");
     let (name, api_version) = (format!("inject-{}", scene.namespace), "admissionregistration.k8s.io/v1");
     let policy = json!({"apiVersion": "v1", "kind": "List", "items": [
         {"apiVersion": api_version, "kind": "MutatingAdmissionPolicy", "metadata": {"name": name}, "spec": {
@@ -28,8 +30,8 @@ pub(crate) async fn inject(scene: &Scene, spec: &str) -> anyhow::Result<()> {
                 ],
             },
             "mutations": [{
-                "patchType": "ApplyConfiguration",
-                "applyConfiguration": {"expression": format!("Object{{spec: Object.spec{{{spec}}}}}")},
+                "patchType": "JSONPatch",
+                "jsonPatch": {"expression": format!("[{patch}]")},
             }],
         }},
         {"apiVersion": api_version, "kind": "MutatingAdmissionPolicyBinding", "metadata": {"name": name},
@@ -48,17 +50,17 @@ pub(crate) async fn inject(scene: &Scene, spec: &str) -> anyhow::Result<()> {
     .await
 }
 
-/// A container before the task that runs this script.
-fn before(script: &str) -> String {
+/// A container before the task runs this script.
+async fn inject_before(scene: &Scene, script: &str) -> anyhow::Result<()> {
     let container = format!(
         r#"Object.spec.initContainers{{name: "injected", image: "localhost/busybox:1", command: ["sh", "-c", "{script}"]}}"#
     );
-    format!("initContainers: [{container}]")
+    inject(scene, &[("/spec/initContainers", "[]"), ("/spec/initContainers/-", &container)]).await
 }
 
 pub(crate) async fn a_container_before_the_task_that_fails_is_a_start_that_failed() -> anyhow::Result<()> {
     in_namespace(async |scene| {
-        inject(scene, &before("exit 7")).await?;
+        inject_before(scene, "exit 7").await?;
         scene.create(&job("job", "exit 0")).await?;
         let over = ends_as(scene, "False/StartFailed", None).await?;
         let words = message(&over, "Succeeded");
@@ -71,7 +73,7 @@ pub(crate) async fn a_container_before_the_task_that_fails_is_a_start_that_faile
 
 pub(crate) async fn a_container_before_the_task_that_takes_its_time_is_waited_for_and_said() -> anyhow::Result<()> {
     in_namespace(async |scene| {
-        inject(scene, &before("sleep 3")).await?;
+        inject_before(scene, "sleep 3").await?;
         scene.create(&job("job", "exit 0")).await?;
         let says = |job: &Job| message(job, "Succeeded").contains("waiting for init container \"injected\" to end");
         let waiting = scene.until("job", "it says what it waits for", says).await?;

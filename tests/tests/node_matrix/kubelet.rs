@@ -45,10 +45,13 @@ pub(crate) async fn a_pod_that_its_node_has_no_room_for_was_rejected() -> anyhow
 pub(crate) async fn a_task_that_the_kubelet_evicts_for_its_disk_was_evicted() -> anyhow::Result<()> {
     in_namespace(async |scene| {
         // A Job has no volumes of its own: what it may fill is what the cluster gave it.
-        let volume = r#"volumes: [Object.spec.volumes{name: "injected", emptyDir: Object.spec.volumes.emptyDir{sizeLimit: "1Mi"}}]"#;
-        let mount = r#"containers: [Object.spec.containers{name: "task", volumeMounts: [Object.spec.containers.volumeMounts{name: "injected", mountPath: "/injected"}]}]"#;
-        inject(scene, &format!("{volume}, {mount}")).await?;
-        let script = "trap 'exit 143' TERM; echo ready; head -c 8000000 /dev/zero > /injected/file; while :; do sleep 0.1; done";
+        let volume =
+            r#"Object.spec.volumes{name: "injected", emptyDir: Object.spec.volumes.emptyDir{sizeLimit: "1Mi"}}"#;
+        let mount = r#"Object.spec.containers.volumeMounts{name: "injected", mountPath: "/injected"}"#;
+        // Both lists are there already, for the token of the ServiceAccount.
+        inject(scene, &[("/spec/volumes/-", volume), ("/spec/containers/0/volumeMounts/-", mount)]).await?;
+        let script =
+            "trap 'exit 143' TERM; echo ready; head -c 8000000 /dev/zero > /injected/file; while :; do sleep 0.1; done";
         scene.create(&job("job", script)).await?;
         let over = ends_as(scene, "False/Evicted", Some(143)).await?;
         ensure!(message(&over, "Succeeded").contains("after the kubelet evicted it"), "{over:?}");

@@ -10,7 +10,7 @@ use super::*;
 use crate::backend::kubernetes::objects::NativeJob;
 
 /// What each moment means.
-const EXPECTED: [(&str, &str); 37] = [
+const EXPECTED: [(&str, &str); 40] = [
     ("the pod waits for its container", "waits"),
     ("no node takes the pod", "waits"),
     ("a registry without the image", "waits: ImageNotFound"),
@@ -23,6 +23,8 @@ const EXPECTED: [(&str, &str); 37] = [
     ("a key that is missing", "waits: ReferenceMissing"),
     ("an image that runs as root where none may", "waits: StartRefused"),
     ("a command that is not there", "StartFailed, never started"),
+    ("a container before the task exited with 7", "StartFailed, never started"),
+    ("its node has no room for it", "Rejected, never started"),
     ("it runs", "runs"),
     ("it exited with 0", "Completed 0"),
     ("it exited with 0, and was counted", "Completed 0"),
@@ -39,6 +41,7 @@ const EXPECTED: [(&str, &str); 37] = [
     ("its pod was evicted and it exited with 143", "Drained 143"),
     // Somebody else's TERM makes no failure of a success.
     ("its pod was evicted and it exited with 0", "Completed 0"),
+    ("the kubelet evicted it for its disk, and it exited with 143", "Evicted 143"),
     ("its pod gave way to a more important one", "Preempted 143"),
     // Another pod might come.
     ("its pod was deleted before a node had it", "released"),
