@@ -285,6 +285,8 @@ fn has_place(object: &Value, field: &str) -> bool {
             },
             (Some(Value::Object(map)), _) => map.get(step),
             (None | Some(Value::Null), false) => None,
+            // serde takes a list for a struct's fields in their order; the schema, which comes first, does not.
+            (Some(Value::Array(list)), false) if list.is_empty() => None,
             _ => return false,
         };
         rest = after.strip_prefix('.').unwrap_or(after);
