@@ -141,7 +141,7 @@ async fn finished_jobs_cost_no_write_and_many_that_expire_together_all_go_none_e
         edits.try_collect::<Vec<_>>().await?;
         ensure!(Timestamp::now() < expiry, "the edits took too long: nothing expires together");
         sleep_until(expiry, SignedDuration::ZERO).await;
-        eventually("all are gone", BOUND, async || {
+        eventually("all are gone", setting(BOUND, BOUND * 5), async || {
             let left = living(scene).await?.len();
             ensure!(left == 0, "{left} are there");
             Ok(())

@@ -9,6 +9,7 @@ use ayatori_tests::{
         scene::{BOUND, Scene, object},
         starts::Starts,
     },
+    suite::setting,
 };
 use kube::api::PostParams;
 use serde_json::json;
@@ -34,11 +35,17 @@ enum Person {
     Forgets,
 }
 
-/// Long enough that the kubelet, which looks once a second, tells that it runs before it ends.
-const HAPPY_TASK: &str = "sleep 1.5";
+/// For so many seconds a task runs: long enough that the kubelet, which looks once a second, tells that it runs before it
+/// ends. Of the hundreds of lives of the long setting none may miss that.
+fn running_time() -> &'static str {
+    setting("1.5", "4")
+}
+
+const HAPPY_TASK: &str = "sleep $RUNNING_TIME";
 
 pub(crate) const HAPPY: Workload = Workload { name: "happy", script: HAPPY_TASK, person: Person::Waits };
-pub(crate) const FAILING: Workload = Workload { name: "failing", script: "sleep 1.5; exit 3", person: Person::Waits };
+pub(crate) const FAILING: Workload =
+    Workload { name: "failing", script: "sleep $RUNNING_TIME; exit 3", person: Person::Waits };
 pub(crate) const CANCELLED: Workload = Workload { name: "cancelled", script: UNTIL_TERM, person: Person::Cancels };
 pub(crate) const DELETED: Workload = Workload { name: "deleted", script: UNTIL_TERM, person: Person::Deletes };
 pub(crate) const FORGOTTEN: Workload = Workload { name: "forgotten", script: HAPPY_TASK, person: Person::Forgets };
@@ -49,7 +56,7 @@ const NAME: &str = "job";
 impl Workload {
     /// Lives the life to its end; answers the Job as it was created.
     pub(crate) async fn live(&self, scene: &Scene) -> anyhow::Result<Job> {
-        let manifest = jobs::job(NAME, &format!("{}; {}", Starts::TELL, self.script));
+        let manifest = jobs::job(NAME, &format!("{}; RUNNING_TIME={}; {}", Starts::TELL, running_time(), self.script));
         let manifest = match self.person {
             Person::Forgets => with(manifest, "ttlSecondsAfterFinished", json!(0)),
             _ => manifest,
