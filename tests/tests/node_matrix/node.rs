@@ -106,16 +106,22 @@ pub(crate) async fn a_task_that_gives_way_to_a_more_important_pod_was_preempted(
     .await
 }
 
+/// Ends a task at TERM while a part of the node is away, so that nobody tells of it; answers the Job as it ran.
+async fn ends_unseen(scene: &Scene, part: &str, end: &str) -> anyhow::Result<Job> {
+    let running = scene.start(&job("job", &at_term(end))).await?;
+    let task = TaskProcess::of(scene.cluster, &scene.pod_of(&running).await?)?;
+    without(scene, &[part], async || {
+        task.signal("TERM")?;
+        task.ended().await?;
+        no_verdict(scene).await
+    })
+    .await?;
+    Ok(running)
+}
+
 pub(crate) async fn an_end_while_the_kubelet_is_away_is_told_as_it_was_once_it_is_back() -> anyhow::Result<()> {
     on_a_node(async |scene| {
-        let running = scene.start(&job("job", &at_term("exit 7"))).await?;
-        let task = TaskProcess::of(scene.cluster, &scene.pod_of(&running).await?)?;
-        without(scene, &["kubelet"], async || {
-            task.signal("TERM")?;
-            task.ended().await?;
-            no_verdict(scene).await
-        })
-        .await?;
+        let running = ends_unseen(scene, "kubelet", "exit 7").await?;
         let over = ends_as(scene, "False/ProcessFailed", Some(7)).await?;
         ensure!(started(&over) == started(&running), "the start moved");
         Ok(())
@@ -129,14 +135,7 @@ fn started(job: &Job) -> Option<&k8s_openapi::apimachinery::pkg::apis::meta::v1:
 
 pub(crate) async fn an_end_while_the_runtime_is_away_is_a_result_that_is_lost() -> anyhow::Result<()> {
     on_a_node(async |scene| {
-        let running = scene.start(&job("job", &at_term("exit 0"))).await?;
-        let task = TaskProcess::of(scene.cluster, &scene.pod_of(&running).await?)?;
-        without(scene, &["containerd"], async || {
-            task.signal("TERM")?;
-            task.ended().await?;
-            no_verdict(scene).await
-        })
-        .await?;
+        ends_unseen(scene, "containerd", "exit 0").await?;
         // Back, it says 255 of every container that ended meanwhile; this one had exited 0.
         is_lost(scene).await
     })
