@@ -370,4 +370,11 @@ mod tests {
             assert!(seen.insert(word), "{word} stands twice");
         }
     }
+
+    #[test]
+    fn every_reason_is_explained_to_administrators() {
+        let page = include_str!("../../docs/states.md");
+        let missing: Vec<_> = reason::ALL.iter().filter(|word| !page.contains(&format!("`{word}`"))).collect();
+        assert_eq!(missing, Vec::<&&str>::new(), "docs/states.md");
+    }
 }
