@@ -58,6 +58,9 @@ pub struct Execution {
     pub limit_reached: Option<Timestamp>,
     /// How many processes were ever seen for it. More than one is a fault of the backend (spec E2).
     pub copies: usize,
+    /// What was made for it is gone, and only what that started is left: what that is, for people. No request reaches it;
+    /// it counts as stopped, deleted and limited.
+    pub orphaned: Option<Box<str>>,
 }
 
 /// The backend has lost touch with where an execution is.

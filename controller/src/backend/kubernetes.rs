@@ -1,6 +1,7 @@
 //! The Kubernetes adapter: a native `batch/v1` Job in the same namespace (spec D3).
 
 mod client;
+mod left_behind;
 pub mod leftovers;
 pub mod limit;
 pub mod objects;

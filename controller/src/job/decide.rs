@@ -17,7 +17,7 @@ use super::{
     status::Draft,
     view::{ClassView, View},
 };
-use crate::backend::{Observation, Phase, Request};
+use crate::backend::{Phase, Request};
 
 mod follow;
 pub(super) mod rulings;
@@ -174,8 +174,9 @@ fn dissolve(view: &View<'_>, now: Timestamp) -> Step {
         let message = "deleted before it was accepted; nothing was started";
         return write(view, Draft::of(job, now).over(false, reason::CANCELLED, message, None)).unwrap_or(Step::Wait);
     }
-    match &view.observation {
-        Observation::Present(execution) if view.recorded_id().is_none_or(|id| id == execution.id) => {
+    match view.execution() {
+        // Of what is left behind nothing is ours to delete: it is over, or was ruled to be.
+        Some(execution) if execution.orphaned.is_none() => {
             let id = execution.id.clone();
             match (execution.deletion_requested, execution.protected) {
                 (false, _) => Step::Backend(Request::Delete { id }),

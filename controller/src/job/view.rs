@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ayatori_crds::{Job, JobClass, rules::Policy};
 
 use super::{patience::Patience, references::Answers};
-use crate::backend::{Observation, Settings};
+use crate::backend::{Execution, Observation, Settings};
 
 /// Everything that a decision rests on. Gathered from the stores; [`View::job`] and [`View::observation`] may be fresher.
 #[derive(Debug)]
@@ -59,6 +59,15 @@ pub enum ClassView<'a> {
 }
 
 impl View<'_> {
+    /// The execution that the backend shows: the recorded one, once one is recorded. A store that lags may show as left
+    /// behind what is not, so that is believed only of a live look.
+    #[must_use]
+    pub fn execution(&self) -> Option<&Execution> {
+        let Observation::Present(execution) = &self.observation else { return None };
+        let is_it = self.recorded_id().is_none_or(|id| id == execution.id);
+        (is_it && (execution.orphaned.is_none() || self.observation_is_live)).then_some(execution)
+    }
+
     /// The recorded identifier of the execution.
     #[must_use]
     pub fn recorded_id(&self) -> Option<&str> {

@@ -113,6 +113,7 @@ impl Without {
                 limited: false,
                 limit_reached: None,
                 copies: 0,
+                orphaned: None,
             });
         }
         let Observation::Present(execution) = observation else { return };

@@ -14,6 +14,9 @@ pub const STANDARD: &str = "standard";
 /// TERM does not end, and take the whole grace period of 30 s.
 pub const UNTIL_TERM: &str = "trap 'exit 143' TERM; echo ready; while :; do sleep 0.1; done";
 
+/// A task that does not heed TERM: it takes its whole grace period of 30 s.
+pub const UNTIL_KILLED: &str = "trap '' TERM; echo ready; while :; do sleep 0.1; done";
+
 /// A Job that runs a shell script.
 pub fn job(name: &str, script: &str) -> Value {
     task(name, json!({"image": "localhost/busybox:1", "command": ["sh", "-c", script]}))

@@ -11,7 +11,7 @@ use anyhow::{Context, ensure};
 use ayatori_crds::{
     Job, JobClass, KubernetesExecutionParameters,
     conditions::{ACCEPTED, is_true},
-    names::JOB_UID_LABEL,
+    names::{BACKEND_CLEANUP_FINALIZER, JOB_UID_LABEL},
 };
 use k8s_openapi::api::{batch::v1::Job as NativeJob, core::v1::Pod};
 use kube::{
@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 
 use super::{
     audit::Audit,
-    jobs::{class, condition, is_over, parameters, uid},
+    jobs::{class, condition, is_over, native_name, parameters, uid},
     kubectl::Kubectl,
 };
 
@@ -168,6 +168,28 @@ impl Scene {
     /// Asks for its deletion.
     pub async fn delete(&self, name: &str) -> anyhow::Result<()> {
         self.jobs.delete(name, &DeleteParams::background()).await?;
+        Ok(())
+    }
+
+    /// Takes the native Job of a task away that runs [`UNTIL_KILLED`](super::jobs::UNTIL_KILLED), and its pod by force,
+    /// so that nothing says how the task has ended.
+    pub async fn take_away(&self, job: &Job) -> anyhow::Result<()> {
+        let pod = self.pod_of(job).await?.metadata.name.context("a name")?;
+        self.take_native_job_away(job).await?;
+        let strip = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+        self.pods.patch(&pod, &PatchParams::default(), &strip).await?;
+        self.pods.delete(&pod, &DeleteParams { grace_period_seconds: Some(0), ..DeleteParams::default() }).await?;
+        Ok(())
+    }
+
+    /// Deletes the native Job of a Job, and strips our finalizer, which holds it.
+    pub async fn take_native_job_away(&self, job: &Job) -> anyhow::Result<()> {
+        let name = native_name(job);
+        self.native_jobs.delete(&name, &DeleteParams::background()).await?;
+        let held = self.native_jobs.get(&name).await?;
+        ensure!(held.metadata.finalizers.iter().flatten().any(|held| held == BACKEND_CLEANUP_FINALIZER));
+        let strip = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+        self.native_jobs.patch(&name, &PatchParams::default(), &strip).await?;
         Ok(())
     }
 

@@ -1,29 +1,22 @@
 //! What others do to a native Job (spec D3, D5, E4; matrix: ResultUnknown, name conflict, `--cascade=orphan`).
 
 use anyhow::{Context, ensure};
-use ayatori_crds::names::{BACKEND_CLEANUP_FINALIZER, JOB_UID_LABEL};
+use ayatori_crds::{Job, names::JOB_UID_LABEL};
 use ayatori_tests::{eventually, record::Invariant};
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 
 use ayatori_tests::product::{
-    jobs::{UNTIL_TERM, condition, exit_code, is_over, job, native_name, uid, with},
+    jobs::{UNTIL_KILLED, condition, exit_code, is_over, job, message, native_name, uid, with},
     scene::{BOUND, QUIET, Scene, object, offer_class},
     shared::in_namespace,
 };
 
 #[tokio::test]
-async fn a_native_job_that_is_taken_away_leaves_the_result_unknown_and_is_never_made_again() -> anyhow::Result<()> {
+async fn an_execution_that_is_taken_away_leaves_the_result_unknown_and_is_never_made_again() -> anyhow::Result<()> {
     in_namespace(async |scene| {
-        let created = scene.create(&job("job", UNTIL_TERM)).await?;
-        scene.until_condition("job", "Succeeded", "Unknown/Running").await?;
-        let name = native_name(&created);
-        scene.native_jobs.delete(&name, &DeleteParams::background()).await?;
-        // Our finalizer holds it; whoever strips that too has taken it away for good.
-        let held = scene.native_jobs.get(&name).await?;
-        ensure!(held.metadata.finalizers.iter().flatten().any(|held| held == BACKEND_CLEANUP_FINALIZER));
-        strip(scene, &name).await?;
-
+        let created = scene.start(&job("job", UNTIL_KILLED)).await?;
+        scene.take_away(&created).await?;
         let unknown = scene.until_condition("job", "Succeeded", "Unknown/ResultUnknown").await?;
         ensure!(!is_over(&unknown), "it has a completion time");
         tokio::time::sleep(QUIET).await;
@@ -38,10 +31,62 @@ async fn a_native_job_that_is_taken_away_leaves_the_result_unknown_and_is_never_
     .await
 }
 
-/// Takes all finalizers off a native Job.
-async fn strip(scene: &Scene, name: &str) -> anyhow::Result<()> {
-    let patch = Patch::Merge(json!({"metadata": {"finalizers": null}}));
-    scene.native_jobs.patch(name, &PatchParams::default(), &patch).await?;
+/// A task that takes its time after TERM.
+const SLOW_TO_END: &str = "trap 'sleep 6; exit 9' TERM; echo ready; while :; do sleep 0.1; done";
+
+#[tokio::test]
+async fn a_pod_that_outlives_its_native_job_is_judged_by_its_end() -> anyhow::Result<()> {
+    in_namespace(async |scene| {
+        let created = scene.start(&job("job", SLOW_TO_END)).await?;
+        scene.take_native_job_away(&created).await?;
+        goes_on_without_its_native_job(scene, &created).await?;
+        let over = scene.over("job").await?;
+        let verdict = (condition(&over, "Succeeded"), exit_code(&over));
+        ensure!(verdict == ("False/ProcessFailed".to_owned(), Some(9)), "{verdict:?}");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn no_job_is_over_while_the_pod_runs_that_its_deleted_native_job_has_left() -> anyhow::Result<()> {
+    in_namespace(async |scene| {
+        let cancelled = scene.start(&job("cancelled", SLOW_TO_END)).await?;
+        let deleted = scene.start(&job("deleted", SLOW_TO_END)).await?;
+        for created in [&cancelled, &deleted] {
+            scene.native_jobs.delete(&native_name(created), &DeleteParams::background()).await?;
+        }
+        // What somebody deletes heeds no stop: the native Job is let go, and its pod has its grace period.
+        scene.cancel("cancelled").await?;
+        scene.delete("deleted").await?;
+        for created in [&cancelled, &deleted] {
+            goes_on_without_its_native_job(scene, created).await?;
+        }
+        let over = scene.over("cancelled").await?;
+        let verdict = (condition(&over, "Succeeded"), exit_code(&over));
+        ensure!(verdict == ("False/Cancelled".to_owned(), Some(9)), "{verdict:?}");
+        scene.gone(&deleted).await?;
+        let writes = scene.audit().writes("execution.ayatori.ddupan.top/jobs/status")?;
+        let last = writes.iter().rfind(|write| write.name == "deleted").map(|write| &write.sent["status"]["result"]);
+        ensure!(last == Some(&json!({"reason": "Cancelled", "exitCode": 9})), "{last:?}");
+        Ok(())
+    })
+    .await
+}
+
+/// The native Job is gone, and for some time the Job says that its pod is left.
+async fn goes_on_without_its_native_job(scene: &Scene, created: &Job) -> anyhow::Result<()> {
+    let name = created.metadata.name.as_deref().context("a name")?;
+    let left = scene.until(name, "its pod is left", |job| message(job, "Succeeded").contains("is left")).await?;
+    ensure!(scene.native_job(created).await?.is_none(), "the native Job is there");
+    ensure!(condition(&left, "Succeeded") == "Unknown/Running", "{}", condition(&left, "Succeeded"));
+    tokio::time::sleep(QUIET).await;
+    let pod = scene.pod_of(created).await?;
+    let states = pod.status.iter().flat_map(|status| status.container_statuses.iter().flatten());
+    let runs = states.filter_map(|container| container.state.as_ref()).any(|state| state.running.is_some());
+    ensure!(runs, "it was to take longer than this: {:?}", pod.status);
+    let later = scene.jobs.get(name).await?;
+    ensure!(!is_over(&later), "it is over while its pod runs: {:?}", later.status);
     Ok(())
 }
 

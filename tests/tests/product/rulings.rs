@@ -3,11 +3,11 @@
 use anyhow::ensure;
 use ayatori_crds::Job;
 use k8s_openapi::jiff::Timestamp;
-use kube::api::{DeleteParams, Patch, PatchParams};
+use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 use ayatori_tests::product::{
-    jobs::{UNTIL_TERM, condition, is_over, job, message, native_name},
+    jobs::{UNTIL_KILLED, UNTIL_TERM, condition, is_over, job, message},
     scene::{QUIET, Scene},
     shared::in_namespace,
 };
@@ -23,14 +23,10 @@ async fn rule(scene: &Scene, type_: &str) -> anyhow::Result<Job> {
     Ok(scene.jobs.patch_status("job", &PatchParams::default(), &patch).await?)
 }
 
-/// A running Job whose native Job is taken away.
+/// A Job whose execution is taken away while it runs.
 async fn in_doubt(scene: &Scene) -> anyhow::Result<Job> {
-    let created = scene.create(&job("job", UNTIL_TERM)).await?;
-    scene.until_condition("job", "Succeeded", "Unknown/Running").await?;
-    let name = native_name(&created);
-    scene.native_jobs.delete(&name, &DeleteParams::background()).await?;
-    let strip = Patch::Merge(json!({"metadata": {"finalizers": null}}));
-    scene.native_jobs.patch(&name, &PatchParams::default(), &strip).await?;
+    let created = scene.start(&job("job", UNTIL_KILLED)).await?;
+    scene.take_away(&created).await?;
     scene.until_condition("job", "Succeeded", "Unknown/ResultUnknown").await
 }
 
@@ -69,10 +65,7 @@ async fn a_ruling_on_a_job_that_runs_is_turned_down_once() -> anyhow::Result<()>
 async fn a_job_that_is_released_goes_without_waiting_for_its_task() -> anyhow::Result<()> {
     in_namespace(async |scene| {
         // It takes its whole grace period of 30 s, and so would the deletion.
-        let script = "trap '' TERM; echo ready; while :; do sleep 0.1; done";
-        let created = scene.create(&job("job", script)).await?;
-        scene.says(&created, "ready").await?;
-        scene.until_condition("job", "Succeeded", "Unknown/Running").await?;
+        let created = scene.start(&job("job", UNTIL_KILLED)).await?;
         scene.delete("job").await?;
         scene.until_condition("job", "Stopping", "True/Cancelled").await?;
         rule(scene, "Released").await?;

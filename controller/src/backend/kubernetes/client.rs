@@ -101,11 +101,14 @@ impl KubernetesBackend {
         Ok((readiness, Some(RUNTIME_CLASS_TICK)))
     }
 
+    /// The native Job first, so that no pod of it can come after the look at its pods. Without a native Job only a
+    /// recorded UID can have pods.
     async fn read_live(&self, job: &Job) -> Result<Observation, CallError> {
         let native = self.native_jobs(job).read(&native_name(uid(job))).await?;
+        let may_have_pods = native.is_some() || recorded_id(job, REFERENCE_TYPE).is_some();
         let pods: Api<NativePod> = Api::namespaced(self.client.clone(), namespace(job));
         let selected = ListParams::default().labels(&format!("{JOB_UID_LABEL}={}", uid(job))).limit(POD_LIMIT);
-        let pods = if native.is_some() { bounded(pods.list(&selected)).await?.items } else { vec![] };
+        let pods = if may_have_pods { bounded(pods.list(&selected)).await?.items } else { vec![] };
         let known = self.stores.pods.of_job(uid(job));
         let departed = known.iter().map(AsRef::as_ref).filter(|pod| pod.gone);
         Ok(Self::seen(job, native.as_ref(), &with_departed(&pods, departed)))
@@ -158,7 +161,9 @@ impl KubernetesBackend {
     /// How long the limit is follows from when it was released, and it must not undo a stop: it is read right before.
     async fn limit(&self, job: &Job, id: &str, ends: Timestamp) -> Result<Observation, CallError> {
         let natives = self.native_jobs(job);
-        let Some(native) = natives.read(&native_name(uid(job))).await? else { return Ok(Observation::Absent) };
+        let Some(native) = natives.read(&native_name(uid(job))).await? else {
+            return Ok(self.with_watched_pods(job, None));
+        };
         let answered = match native.spec.active_deadline_seconds {
             None if native.metadata.uid.as_deref() == Some(id) => {
                 natives.limit(&native.metadata, limit::seconds(&native, ends)).await?
@@ -171,7 +176,9 @@ impl KubernetesBackend {
     /// The patch names the place of the finalizer, so the object is read right before.
     async fn unprotect(&self, job: &Job, id: &str) -> Result<Observation, CallError> {
         let natives = self.native_jobs(job);
-        let Some(native) = natives.read(&native_name(uid(job))).await? else { return Ok(Observation::Absent) };
+        let Some(native) = natives.read(&native_name(uid(job))).await? else {
+            return Ok(self.with_watched_pods(job, None));
+        };
         if native.metadata.uid.as_deref() != Some(id) {
             return Ok(self.with_watched_pods(job, Some(&native)));
         }

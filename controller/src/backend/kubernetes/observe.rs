@@ -7,11 +7,14 @@ use ayatori_crds::{
 use jiff::Timestamp;
 
 use super::{
-    limit,
+    left_behind, limit,
     objects::{NativeJob, NativePod, condition_is_true},
     silence, verdict, waiting,
 };
 use crate::backend::{End, Execution, Observation, Phase};
+
+/// The label by which a native Job selects its pods.
+const CONTROLLER_UID_LABEL: &str = "batch.kubernetes.io/controller-uid";
 
 /// What the adapter knows of the Job whose execution it looks for.
 #[derive(Debug, Clone, Copy)]
@@ -27,17 +30,17 @@ pub struct Sought<'a> {
 /// Reads the native Job that stands under the execution's name, and the pods that carry the Job's UID.
 #[must_use]
 pub fn observe(sought: Sought<'_>, native: Option<&NativeJob>, pods: &[&NativePod]) -> Observation {
-    let Some(native) = native else { return Observation::Absent };
-    let Some(uid) = native.metadata.uid.as_deref() else { return Observation::Absent };
-    match sought.recorded {
-        Some(recorded) if recorded == uid => {}
-        // Ours is gone; what stands there now has nothing to do with this Job any more (spec D5).
-        Some(_) => return Observation::Absent,
-        None if is_ours(native, sought.job_uid) => {}
-        None => return Observation::Foreign,
-    }
-    let mut pods: Vec<&NativePod> = pods.iter().copied().filter(|pod| is_owned_by(pod, uid)).collect();
-    pods.sort_by(|a, b| a.metadata.creation_timestamp.cmp(&b.metadata.creation_timestamp));
+    let found = native.and_then(|native| Some((native, native.metadata.uid.as_deref()?)));
+    let (native, uid) = match (found, sought.recorded) {
+        (Some((native, uid)), Some(recorded)) if recorded == uid => (native, uid),
+        // Ours is gone; what stands there now has nothing to do with this Job any more (spec D5). Its pods may be there.
+        (_, Some(recorded)) => return left_behind::observe(sought, recorded, pods),
+        (Some((native, uid)), None) if is_ours(native, sought.job_uid) => (native, uid),
+        (Some(_), None) => return Observation::Foreign,
+        // Never recorded, so never released: there are no pods.
+        (None, None) => return Observation::Absent,
+    };
+    let pods = owned_by(uid, pods);
     // The oldest that may have run is the execution; that there is another is a fault to be told (spec E2).
     let pod = pods.iter().copied().find(|pod| !pod.never_ran());
     let finalizers = native.metadata.finalizers.as_deref().unwrap_or_default();
@@ -51,6 +54,7 @@ pub fn observe(sought: Sought<'_>, native: Option<&NativeJob>, pods: &[&NativePo
         limited: native.spec.active_deadline_seconds.is_some(),
         limit_reached: limit::reached(native),
         copies: pods.len(),
+        orphaned: None,
     })
 }
 
@@ -61,9 +65,25 @@ fn is_ours(native: &NativeJob, job_uid: &str) -> bool {
     owned && label.is_some_and(|uid| uid == job_uid)
 }
 
-fn is_owned_by(pod: &NativePod, native_uid: &str) -> bool {
-    pod.metadata.owner_references.iter().flatten().any(|owner| owner.uid == native_uid)
+/// The pods of the native Job with that UID, oldest first.
+pub(super) fn owned_by<'a>(native_uid: &str, pods: &[&'a NativePod]) -> Vec<&'a NativePod> {
+    let mut pods: Vec<_> = pods.iter().copied().filter(|pod| is_owned_by(pod, native_uid)).collect();
+    pods.sort_by(|a, b| a.metadata.creation_timestamp.cmp(&b.metadata.creation_timestamp));
+    pods
 }
+
+/// By its owner. A deletion with `--cascade=orphan` strips that; what the native Job's controller wrote on it stays.
+fn is_owned_by(pod: &NativePod, native_uid: &str) -> bool {
+    let owners = pod.metadata.owner_references.as_deref().unwrap_or_default();
+    let labelled = || pod.metadata.labels.as_ref().and_then(|labels| labels.get(CONTROLLER_UID_LABEL));
+    match owners {
+        [] => labelled().is_some_and(|uid| uid == native_uid),
+        owners => owners.iter().any(|owner| owner.uid == native_uid),
+    }
+}
+
+/// What is said of a pod that failed, whose container may still run.
+pub(super) const FAILED_WITHOUT_A_WORD: &str = "its pod failed, but nothing says how its container ended";
 
 /// `pod` may have run; `any` is one that may have or not.
 fn phase(sought: Sought<'_>, native: &NativeJob, pod: Option<&NativePod>, any: Option<&NativePod>) -> Phase {
@@ -89,9 +109,7 @@ fn phase(sought: Sought<'_>, native: &NativeJob, pod: Option<&NativePod>, any: O
     }
     let started = sought.started || any.is_some_and(|pod| pod.gone && !pod.never_ran());
     match pod {
-        Some(pod) if pod.has_failed() => {
-            Phase::Unknown { why: "its pod failed, but nothing says how its container ended".into() }
-        }
+        Some(pod) if pod.has_failed() => Phase::Unknown { why: FAILED_WITHOUT_A_WORD.into() },
         Some(pod) => waiting::phase(pod),
         None if native.spec.suspend && !was_released(native) => Phase::Prepared,
         // Suspending a native Job deletes its pod and counts nothing. It is not ours to let it run a second time (I1).
@@ -112,7 +130,7 @@ fn was_released(native: &NativeJob) -> bool {
 }
 
 /// What the task's own container shows; None while it shows nothing.
-fn of_pod(sought: Sought<'_>, pod: &NativePod) -> Option<Phase> {
+pub(super) fn of_pod(sought: Sought<'_>, pod: &NativePod) -> Option<Phase> {
     let Some(container) = pod.task() else {
         return verdict::of_refused_pod(pod, sought.started).map(Phase::Ended);
     };

@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{Step, drafted, lacks_a_code, says_unknown, silence, sooner, stall, stop, write};
 use crate::{
-    backend::{Execution, Observation, Phase, Request},
+    backend::{Execution, Phase, Request},
     job::view::View,
 };
 
@@ -15,8 +15,8 @@ pub(super) fn follow(view: &View<'_>, id: &str, now: Timestamp) -> Step {
         let draft = drafted(view, now);
         write(view, draft.undecided(reason::RESULT_UNKNOWN, why)).unwrap_or_else(|| deadline(view, now))
     };
-    let execution = match &view.observation {
-        Observation::Present(execution) if execution.id == id => execution,
+    let execution = match view.execution() {
+        Some(execution) => execution,
         // A store may lag behind our own create. Whatever happened to it, it is never created again (spec D3).
         _ if !view.observation_is_live => return Step::ReadExecution,
         _ => return unknown(&format!("its execution {id} is gone from the backend; it cannot be proven how it ended")),
@@ -44,7 +44,8 @@ pub(super) fn follow(view: &View<'_>, id: &str, now: Timestamp) -> Step {
             write(view, draft.undecided(reason::SCHEDULING, why)).unwrap_or(Step::Wait)
         }
         Phase::Running { started_at } => {
-            let running = draft.started(*started_at).undecided(reason::RUNNING, "the task runs");
+            let words = execution.orphaned.as_deref().unwrap_or("the task runs");
+            let running = draft.started(*started_at).undecided(reason::RUNNING, words);
             write(view, running).unwrap_or_else(|| sooner(deadline(view, now), heard_until))
         }
         Phase::Ended(end) => {
@@ -112,7 +113,7 @@ const LONGEST_LIMIT: SignedDuration = SignedDuration::from_secs(i32::MAX as i64)
 fn deadline(view: &View<'_>, now: Timestamp) -> Step {
     let Some(at) = end_of_time(view) else { return Step::Wait };
     // Without an execution there is nothing to stop: its disappearance says nothing of how it ended (E4).
-    let Observation::Present(execution) = &view.observation else {
+    let Some(execution) = view.execution() else {
         return if at > now { Step::WaitUntil(at) } else { Step::Wait };
     };
     if at <= now {

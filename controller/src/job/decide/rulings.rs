@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use super::{Step, is_over, stop, write};
 use crate::{
-    backend::{Execution, Observation, Phase, Request},
+    backend::{Execution, Phase, Request},
     job::{status::Draft, view::View},
 };
 
@@ -55,12 +55,7 @@ pub(super) fn release(view: &View<'_>, now: Timestamp) -> Option<Step> {
     if !view.observation_is_live && !view.backend_fails {
         return Some(Step::ReadExecution);
     }
-    let execution = match &view.observation {
-        Observation::Present(execution) if !view.backend_fails => {
-            Some(execution).filter(|execution| view.recorded_id().is_none_or(|id| id == execution.id))
-        }
-        _ => None,
-    };
+    let execution = view.execution().filter(|_| !view.backend_fails);
     let request = execution.and_then(|execution| {
         let id = execution.id.clone();
         match () {

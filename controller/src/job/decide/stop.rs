@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use super::{Step, drafted, lacks_a_code, says_unknown, silence, sooner, write};
 use crate::{
-    backend::{End, Observation, Phase, Request},
+    backend::{End, Phase, Request},
     job::{status::Draft, view::View},
 };
 
@@ -27,8 +27,8 @@ pub(super) fn cause(job: &Job) -> Option<(&str, &str)> {
 /// Carries a stop through: the one that was begun, else this one.
 pub(super) fn stop(view: &View<'_>, why: &'static str, message: &str, now: Timestamp) -> Step {
     let mut draft = drafted(view, now);
-    let execution = match &view.observation {
-        Observation::Present(execution) if view.recorded_id().is_none_or(|id| id == execution.id) => execution,
+    let execution = match view.execution() {
+        Some(execution) => execution,
         _ if !view.observation_is_live => return Step::ReadExecution,
         _ => return write(view, nothing_there(view, draft, why, message)).unwrap_or(Step::Wait),
     };
@@ -62,12 +62,14 @@ pub(super) fn stop(view: &View<'_>, why: &'static str, message: &str, now: Times
     if (again || silent.as_ref().is_some_and(|silent| silent.too_long)) && !view.observation_is_live {
         return Step::ReadExecution;
     }
-    draft = match &silent {
-        Some(silent) => silent.told(draft, &execution.phase),
-        None if again => {
-            draft.undecided(silence::going_on(&execution.phase), "it is heard of again, and is being stopped")
-        }
-        None => draft,
+    draft = match (&silent, &execution.phase) {
+        (Some(silent), phase) => silent.told(draft, phase),
+        (None, Phase::Unknown { .. }) => draft,
+        (None, phase) => match &execution.orphaned {
+            Some(left) => draft.undecided(silence::going_on(phase), left),
+            None if again => draft.undecided(silence::going_on(phase), "it is heard of again, and is being stopped"),
+            None => draft,
+        },
     };
     match write(view, draft.stopping(why, message)) {
         Some(step) => step,

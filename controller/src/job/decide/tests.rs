@@ -5,11 +5,12 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{
-    backend::{End, Execution, Settings},
+    backend::{End, Execution, Observation, Settings},
     job::patience::Patience,
 };
 
 mod ending;
+mod left_behind;
 mod rulings;
 mod silence;
 mod stalling;
@@ -86,6 +87,7 @@ fn execution(phase: Phase) -> Execution {
         limited: true,
         limit_reached: None,
         copies: 1,
+        orphaned: None,
     }
 }
 
@@ -137,6 +139,22 @@ fn says(step: &Step, type_: &str) -> String {
     let Step::WriteStatus(status) = step else { panic!("not a status write: {step:?}") };
     let condition = conditions::find(&status.conditions, type_).unwrap();
     format!("{}/{}", condition.status.as_str(), condition.reason)
+}
+
+/// The Job once everything has been told that this shows.
+fn settled(mut job: Job, seen: &Observation) -> (Job, Step) {
+    for _ in 0..4 {
+        match next(&job, seen.clone(), true) {
+            Step::WriteStatus(status) => job.status = Some(*status),
+            step => return (job, step),
+        }
+    }
+    panic!("it never comes to rest")
+}
+
+fn said(job: &Job) -> String {
+    let succeeded = conditions::find(job.conditions(), "Succeeded").unwrap();
+    format!("{}/{}: {}", succeeded.status.as_str(), succeeded.reason, succeeded.message)
 }
 
 fn written(step: Step) -> JobStatus {

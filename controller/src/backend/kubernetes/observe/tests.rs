@@ -33,6 +33,12 @@ fn container(state: Value) -> Value {
     json!({"containerStatuses": [{"name": "sidecar", "state": {"terminated": {"exitCode": 9}}}, {"name": "task", "state": state}]})
 }
 
+const STARTED_AT: &str = "2026-01-01T00:00:00Z";
+
+fn running() -> NativePod {
+    pod(container(json!({"running": {"startedAt": STARTED_AT}})))
+}
+
 fn failed(reason: &str, terminating: i32) -> Value {
     json!({"conditions": [{"type": "Failed", "status": "True", "reason": reason}], "terminating": terminating})
 }
@@ -69,9 +75,8 @@ fn a_suspended_native_job_is_prepared_and_a_released_one_waits() {
 
 #[test]
 fn only_the_container_named_task_is_asked() {
-    let running = pod(container(json!({"running": {"startedAt": "2026-01-01T00:00:00Z"}})));
-    let started_at = "2026-01-01T00:00:00Z".parse().unwrap();
-    assert_eq!(phase_of(SOUGHT, &native(false, None, json!({})), &[&running]), Phase::Running { started_at });
+    let started_at = STARTED_AT.parse().unwrap();
+    assert_eq!(phase_of(SOUGHT, &native(false, None, json!({})), &[&running()]), Phase::Running { started_at });
     let over = pod(container(json!({"terminated": {"exitCode": 0}})));
     // The native Job says Failed of a task that exited 0: the container is the evidence.
     let Phase::Ended(end) = phase_of(SOUGHT, &native(false, None, failed("BackoffLimitExceeded", 0)), &[&over]) else {
@@ -149,8 +154,7 @@ fn the_last_words_of_a_pod_that_is_gone_are_evidence_and_its_running_state_is_no
     let ended = NativePod { gone: true, ..pod(container(json!({"terminated": {"exitCode": 9}}))) };
     let Phase::Ended(end) = phase_of(SOUGHT, &goes_on, &[&ended]) else { panic!("it said how it ended") };
     assert_eq!(end.exit_code, Some(9));
-    let running = container(json!({"running": {"startedAt": "2026-01-01T00:00:00Z"}}));
-    let forced = NativePod { gone: true, ..pod(running) };
+    let forced = NativePod { gone: true, ..running() };
     assert!(matches!(phase_of(SOUGHT, &goes_on, &[&forced]), Phase::Unknown { .. }));
 }
 
@@ -164,4 +168,87 @@ fn every_pod_that_was_ever_seen_is_counted() {
         panic!("it is there")
     };
     assert_eq!(execution.copies, 2);
+}
+
+/// What the pods of a native Job show that is gone.
+fn left(sought: Sought<'_>, pods: &[&NativePod]) -> Option<Execution> {
+    match observe(sought, None, pods) {
+        Observation::Present(execution) => Some(execution),
+        Observation::Absent => None,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_pods_of_a_native_job_that_is_gone_are_the_execution_until_they_are_over() {
+    let started = Sought { started: true, ..SOUGHT };
+    let gone = |pod: NativePod| NativePod { gone: true, ..pod };
+    let ended = || pod(container(json!({"terminated": {"exitCode": 9}})));
+    let failed = || {
+        let mut lost = running();
+        lost.status.phase = Some("Failed".into());
+        lost
+    };
+    let refused = || pod(json!({"phase": "Failed", "reason": "OutOfcpu"}));
+    for (pod, expected) in [
+        (running(), "runs"),
+        (pod(json!({"phase": "Pending"})), "waits"),
+        (failed(), "unknown"),
+        (ended(), "ProcessFailed"),
+        (gone(ended()), "ProcessFailed"),
+        (refused(), "ResultLost"),
+        (gone(running()), "nothing"),
+        (gone(unbound(json!({"phase": "Pending"}))), "nothing"),
+    ] {
+        let said = match left(started, &[&pod]).map(|execution| execution.phase) {
+            None => "nothing",
+            Some(Phase::Running { .. }) => "runs",
+            Some(Phase::Waiting { .. }) => "waits",
+            Some(Phase::Unknown { .. }) => "unknown",
+            Some(Phase::Ended(end)) => end.reason,
+            Some(other) => panic!("{other:?}"),
+        };
+        assert_eq!(said, expected, "{pod:?}");
+    }
+    let never = gone(unbound(json!({"phase": "Pending"})));
+    assert!(
+        matches!(left(SOUGHT, &[&never]).unwrap().phase, Phase::Ended(end) if end.reason == reason::REJECTED),
+        "no other pod can come"
+    );
+}
+
+#[test]
+fn nothing_is_over_while_one_of_the_pods_that_are_left_may_run() {
+    let aged = |pod: NativePod, second: i64| {
+        let mut pod = pod;
+        pod.metadata.creation_timestamp =
+            Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(Timestamp::from_second(second).unwrap()));
+        pod
+    };
+    let first = aged(pod(container(json!({"terminated": {"exitCode": 9}}))), 1);
+    let second = aged(running(), 2);
+    let execution = left(SOUGHT, &[&second, &first]).unwrap();
+    assert!(matches!(execution.phase, Phase::Running { .. }) && execution.copies == 2, "{execution:?}");
+    let second = NativePod { gone: true, ..second };
+    let Phase::Ended(end) = left(SOUGHT, &[&second, &first]).unwrap().phase else { panic!("none runs any more") };
+    assert_eq!(end.exit_code, Some(9), "the oldest is the execution");
+}
+
+#[test]
+fn what_is_left_belongs_to_the_recorded_uid_alone() {
+    let mut stray = running();
+    stray.metadata.owner_references.as_mut().unwrap()[0].uid = "another".into();
+    assert_eq!(left(SOUGHT, &[&stray]), None);
+    assert_eq!(left(Sought { recorded: None, ..SOUGHT }, &[&running()]), None, "what is not recorded never ran");
+    let mut other = native(true, None, json!({}));
+    other.metadata.uid = Some("another".into());
+    let Observation::Present(execution) = observe(SOUGHT, Some(&other), &[&running()]) else { panic!("it runs") };
+    assert!(execution.id == "native-uid" && execution.orphaned.is_some(), "not what stands under the name now");
+    // `--cascade=orphan` takes the owner away; the label stays.
+    let mut orphan = running();
+    orphan.metadata.owner_references = None;
+    assert_eq!(left(SOUGHT, &[&orphan]), None);
+    orphan.metadata.labels = Some([(CONTROLLER_UID_LABEL.to_owned(), "native-uid".to_owned())].into());
+    assert!(left(SOUGHT, &[&orphan]).is_some());
+    assert!(matches!(phase_of(SOUGHT, &native(false, None, json!({})), &[&orphan]), Phase::Running { .. }));
 }

@@ -8,22 +8,6 @@ fn running(since: Option<&str>) -> Observation {
     Observation::Present(Execution { silence, ..execution(Phase::Running { started_at: time(EARLIER) }) })
 }
 
-/// The Job once everything has been told that this shows.
-fn settled(mut job: Job, seen: &Observation) -> (Job, Step) {
-    for _ in 0..4 {
-        match next(&job, seen.clone(), true) {
-            Step::WriteStatus(status) => job.status = Some(*status),
-            step => return (job, step),
-        }
-    }
-    panic!("it never comes to rest")
-}
-
-fn said(job: &Job) -> String {
-    let succeeded = conditions::find(job.conditions(), "Succeeded").unwrap();
-    format!("{}/{}: {}", succeeded.status.as_str(), succeeded.reason, succeeded.message)
-}
-
 #[test]
 fn silence_is_told_first_and_is_doubt_only_once_it_has_lasted() {
     let (job, step) = settled(job("running", json!({})), &running(Some("2026-01-01T00:06:00Z")));
