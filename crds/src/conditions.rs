@@ -21,6 +21,8 @@ pub const STALLED: &str = "Stalled";
 pub const BACKEND_LOST: &str = "BackendLost";
 /// An administrator's ruling on a Job that is being deleted: it shall go, whatever becomes of its execution (spec F3).
 pub const RELEASED: &str = "Released";
+/// More than one process was seen for the Job: once True, always True (spec E2).
+pub const DUPLICATE_EXECUTION: &str = "DuplicateExecution";
 /// JobClass: the backend can be used for new starts.
 pub const READY: &str = "Ready";
 /// JobClass: it is being deleted, and for what that waits (spec H3).
@@ -113,6 +115,9 @@ pub mod reason {
     /// `BackendLost=False`: the ruling was turned down, as the Job did not say `ResultUnknown`.
     pub const NOT_RESULT_UNKNOWN: &str = "NotResultUnknown";
 
+    /// `DuplicateExecution=True`.
+    pub const DUPLICATE_EXECUTION: &str = "DuplicateExecution";
+
     /// `Stalled=True`: the image's name is none.
     pub const INVALID_IMAGE_NAME: &str = "InvalidImageName";
     /// `Stalled=True`: the registry has no such image.
@@ -193,6 +198,7 @@ pub mod reason {
         BACKEND_LOST,
         RELEASED,
         NOT_RESULT_UNKNOWN,
+        DUPLICATE_EXECUTION,
         INVALID_IMAGE_NAME,
         IMAGE_NOT_FOUND,
         IMAGE_NOT_PRESENT,

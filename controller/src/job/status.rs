@@ -2,7 +2,7 @@
 
 use ayatori_crds::{
     ConditionStatus, Job, JobStatus,
-    conditions::{self, ACCEPTED, SCHEDULED, STALLED, STOPPING, SUCCEEDED, Wanted, reason},
+    conditions::{self, ACCEPTED, DUPLICATE_EXECUTION, SCHEDULED, STALLED, STOPPING, SUCCEEDED, Wanted, reason},
     job::{Execution, JobResult, Reference},
 };
 use jiff::Timestamp;
@@ -11,8 +11,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use super::accept::{Accepted, Refusal};
 use crate::backend::{End, Observation, StartFailure};
 
-/// The word that a message begins with where more than one process was seen for the Job (spec E2).
-const DUPLICATE_EXECUTION: &str = "DuplicateExecution";
+/// What `DuplicateExecution` says.
+const SEVERAL_PROCESSES: &str = "more than one process was seen";
 
 /// A status that is being written.
 #[derive(Debug, Clone)]
@@ -21,8 +21,6 @@ pub(super) struct Draft {
     generation: Option<i64>,
     created: Timestamp,
     now: Timestamp,
-    /// More than one process was seen (spec E2).
-    duplicated: bool,
 }
 
 impl Draft {
@@ -31,14 +29,20 @@ impl Draft {
         let mut status = job.status.clone().unwrap_or_default();
         status.observed_generation = job.metadata.generation;
         let created = job.metadata.creation_timestamp.as_ref().map_or(now, |time| time.0);
-        let duplicated = is_duplicated(&status);
-        Self { status, generation: job.metadata.generation, created, now, duplicated }
+        Self { status, generation: job.metadata.generation, created, now }
     }
 
-    /// Whether more than one process was seen is told in every message from then on.
-    pub(super) fn copies(mut self, seen: &Observation) -> Self {
-        self.duplicated |= matches!(seen, Observation::Present(execution) if execution.copies > 1);
-        self
+    /// More than one process was seen: that is remembered, and told in every message from then on (spec E2).
+    pub(super) fn copies(self, seen: &Observation) -> Self {
+        let several = matches!(seen, Observation::Present(execution) if execution.copies > 1);
+        if !several || self.is_duplicated() {
+            return self;
+        }
+        self.condition(DUPLICATE_EXECUTION, ConditionStatus::True, reason::DUPLICATE_EXECUTION, SEVERAL_PROCESSES)
+    }
+
+    fn is_duplicated(&self) -> bool {
+        conditions::is_true(&self.status.conditions, DUPLICATE_EXECUTION)
     }
 
     /// The finished status; None where the Job has it already, so that an idle Job costs no write (I12).
@@ -47,8 +51,8 @@ impl Draft {
     }
 
     fn outcome(self, status: ConditionStatus, reason: &str, message: &str) -> Self {
-        let message = match self.duplicated {
-            true => format!("{DUPLICATE_EXECUTION}: more than one process was seen; {message}"),
+        let message = match self.is_duplicated() {
+            true => format!("{DUPLICATE_EXECUTION}: {SEVERAL_PROCESSES}; {message}"),
             false => message.to_owned(),
         };
         self.condition(SUCCEEDED, status, reason, message)
@@ -153,11 +157,6 @@ impl Draft {
         let status = if success { ConditionStatus::True } else { ConditionStatus::False };
         self.outcome(status, reason, message)
     }
-}
-
-/// Whether a status tells that more than one process was seen.
-pub(super) fn is_duplicated(status: &JobStatus) -> bool {
-    conditions::find(&status.conditions, SUCCEEDED).is_some_and(|said| said.message.starts_with(DUPLICATE_EXECUTION))
 }
 
 /// `metav1.Time` carries whole seconds.

@@ -107,9 +107,9 @@ pub struct JobStatus {
         merge_strategy = ListMerge::Map(vec!["type".into()]),
         validation = Rule::new("self == oldSelf || oldSelf.all(o, self.exists(c, c.type == o.type))").message("no condition is ever removed"),
         validation = Rule::new(
-            "self == oldSelf || oldSelf.all(o, !(o.type in ['Accepted', 'Scheduled']) || o.status != 'True' \
+            "self == oldSelf || oldSelf.all(o, !(o.type in ['Accepted', 'Scheduled', 'DuplicateExecution']) || o.status != 'True' \
              || self.exists(c, c.type == o.type && c.status == 'True'))"
-        ).message("Accepted and Scheduled never go back from True"),
+        ).message("Accepted, Scheduled and DuplicateExecution never go back from True"),
         validation = Rule::new(
             "self == oldSelf || oldSelf.all(o, o.type != 'Succeeded' || o.status == 'Unknown' || self.exists(c, c.type == o.type && c.status == o.status \
              && c.reason == o.reason && c.message == o.message && c.lastTransitionTime == o.lastTransitionTime))"

@@ -5,7 +5,9 @@ use std::fmt;
 
 use ayatori_crds::{
     Condition, ConditionStatus, Job, JobState, JobStatus,
-    conditions::{ACCEPTED, BACKEND_LOST, RELEASED, SCHEDULED, STOPPING, SUCCEEDED, find, is_true, reason},
+    conditions::{
+        ACCEPTED, BACKEND_LOST, DUPLICATE_EXECUTION, RELEASED, SCHEDULED, STOPPING, SUCCEEDED, find, is_true, reason,
+    },
     names::JOB_CLEANUP_FINALIZER,
 };
 
@@ -108,6 +110,8 @@ pub fn in_version(job: &Job) -> Vec<Broken> {
     let all = types.len();
     types.dedup();
     found.unless(types.len() == all, Invariant::I1, || format!("two references of one type: {:?}", status.execution));
+    let twice = is_true(&status.conditions, DUPLICATE_EXECUTION);
+    found.unless(!twice, Invariant::I1, || "the controller saw more than one process".to_owned());
     found.unless(!is_scheduled(job) || all > 0, Invariant::I4, || "Scheduled=True without a reference".to_owned());
     let may_live = is_scheduled(job) && !is_over(job);
     found.unless(!may_live || is_protected(job), Invariant::I8, || {
@@ -199,7 +203,8 @@ fn condition_follows(old: &Condition, new: Option<&Condition>, found: &mut Found
         return found.unless(false, Invariant::A9, || format!("the condition {} went", old.type_));
     };
     let reverts = old.status == ConditionStatus::True && new.status != ConditionStatus::True;
-    found.unless(!reverts || ![ACCEPTED, SCHEDULED].contains(&old.type_.as_str()), Invariant::I4, || {
+    let lasting = [ACCEPTED, SCHEDULED, DUPLICATE_EXECUTION];
+    found.unless(!reverts || !lasting.contains(&old.type_.as_str()), Invariant::I4, || {
         format!("{} went back to {}/{}", old.type_, new.status.as_str(), new.reason)
     });
     let (since, still) = (&old.last_transition_time, &new.last_transition_time);

@@ -104,7 +104,8 @@ fn a_life_without_fault_breaks_nothing() {
 
 #[test]
 fn each_broken_invariant_is_found_in_the_version_that_breaks_it() {
-    let pairs: [(&str, Vec<Value>, I); 20] = [
+    let pairs: [(&str, Vec<Value>, I); 21] = [
+        ("a second process", with(3, "/status/conditions/0/type", json!("DuplicateExecution")), I::I1),
         (
             "a second reference",
             with(

@@ -41,7 +41,8 @@ fn conditions() -> Vec<Row> {
 }
 
 fn transitions() -> Vec<Row> {
-    let lasting = rule("status.conditions", "Accepted and Scheduled never go back from True");
+    let lasting = rule("status.conditions", "Accepted, Scheduled and DuplicateExecution never go back from True");
+    let twice = || changed(&running(), "", &[("/conditions/3", condition("DuplicateExecution", "True", "Duplicate"))]);
     let mut rows = status_rows(
         &lasting,
         true,
@@ -58,6 +59,7 @@ fn transitions() -> Vec<Row> {
             ("Accepted to False", accepted(), &[("/conditions/0/status", json!("False"))]),
             ("Accepted to Unknown", accepted(), &[("/conditions/0/status", json!("Unknown"))]),
             ("Scheduled to False", scheduled(), &[("/conditions/1/status", json!("False"))]),
+            ("DuplicateExecution to False", twice(), &[("/conditions/3/status", json!("False"))]),
             ("Scheduled removed", scheduled(), &[("/conditions", json!([condition("Accepted", "True", "Valid")]))]),
         ],
     ));

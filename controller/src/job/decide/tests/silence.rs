@@ -55,14 +55,25 @@ fn a_deadline_ends_also_where_nothing_is_heard() {
 }
 
 #[test]
-fn more_than_one_process_is_told_in_every_message_from_then_on() {
+fn more_than_one_process_is_remembered_in_a_condition_and_told_in_every_message_from_then_on() {
     let twice = match running(None) {
         Observation::Present(execution) => Observation::Present(Execution { copies: 2, ..execution }),
         other => other,
     };
-    let (job, _) = settled(job("running", json!({})), &twice);
+    let (mut job, _) = settled(job("running", json!({})), &twice);
     assert_eq!(said(&job), "Unknown/Running: DuplicateExecution: more than one process was seen; the task runs");
-    let ended = Observation::Present(execution(ended(true, 0, NOW)));
-    let (job, _) = settled(job, &ended);
+    // What is remembered is the condition: neither another message nor a process that is forgotten takes it back.
+    for condition in &mut job.status.as_mut().unwrap().conditions {
+        condition.message = "somebody else's words".into();
+    }
+    let remembered = conditions::find(job.conditions(), "DuplicateExecution").cloned();
+    assert_eq!(
+        remembered.as_ref().map(|it| (it.status, it.reason.as_str())),
+        Some((ConditionStatus::True, "DuplicateExecution"))
+    );
+    let (job, _) = settled(job, &running(None));
+    assert_eq!(said(&job), "Unknown/Running: DuplicateExecution: more than one process was seen; the task runs");
+    let (job, _) = settled(job, &Observation::Present(execution(ended(true, 0, NOW))));
     assert!(said(&job).starts_with("True/Completed: DuplicateExecution: "), "{}", said(&job));
+    assert_eq!(conditions::find(job.conditions(), "DuplicateExecution").cloned(), remembered);
 }
