@@ -13,6 +13,7 @@ use ayatori_controller::{
         kubernetes::{KubernetesBackend, leftovers},
     },
     clock::Clock,
+    events::Events,
     job::{self, act::JobController, options::Options},
     job_class, parameters,
     stores::{self, Change, Stores},
@@ -166,13 +167,24 @@ fn spawn_controllers(
     stop: &watch::Receiver<bool>,
 ) -> Vec<&'static str> {
     let backend: Arc<dyn Backend> = Arc::new(KubernetesBackend::new(client.clone(), stores.clone()));
-    let jobs = JobController::new(client.clone(), stores.clone(), Arc::clone(&backend), options, clock.clone());
+    // It ends after the last controller, and nothing waits for it.
+    let (events, sending) = Events::new(client.clone());
+    tasks.forever("events", sending);
+    let jobs = JobController::new(
+        client.clone(),
+        stores.clone(),
+        Arc::clone(&backend),
+        options,
+        clock.clone(),
+        events.clone(),
+    );
     let (changes, stop) = (|| changes.subscribe(), || switched(stop.clone()));
     let controllers: [(&'static str, BoxFuture<'static, ()>); 5] = [
         ("job controller", job::run(jobs, stores.clone(), changes(), stop()).boxed()),
         (
             "jobclass controller",
-            job_class::act::run(client.clone(), stores.clone(), backend, clock.clone(), changes(), stop()).boxed(),
+            job_class::act::run(client.clone(), stores.clone(), backend, clock.clone(), events, changes(), stop())
+                .boxed(),
         ),
         ("parameters controller", parameters::act::run(client.clone(), stores.clone(), changes(), stop()).boxed()),
         (

@@ -7,6 +7,7 @@
 pub mod backend;
 pub mod call;
 pub mod clock;
+pub mod events;
 pub mod job;
 pub mod job_class;
 pub mod parameters;

@@ -21,6 +21,7 @@ use crate::{
     backend::{Backend, Observation},
     call::{CallError, bounded, found},
     clock::Clock,
+    events::Events,
     patch, references,
     stores::{NamespaceMetadata, Stores},
     write,
@@ -37,6 +38,7 @@ pub struct JobController {
     backend: Arc<dyn Backend>,
     options: Options,
     clock: Clock,
+    events: Events,
 }
 
 impl std::fmt::Debug for JobController {
@@ -64,8 +66,15 @@ enum Outcome {
 impl JobController {
     /// A controller that runs Jobs on `backend`.
     #[must_use]
-    pub fn new(client: Client, stores: Stores, backend: Arc<dyn Backend>, options: Options, clock: Clock) -> Self {
-        Self { client, stores, backend, options, clock }
+    pub fn new(
+        client: Client,
+        stores: Stores,
+        backend: Arc<dyn Backend>,
+        options: Options,
+        clock: Clock,
+        events: Events,
+    ) -> Self {
+        Self { client, stores, backend, options, clock, events }
     }
 
     /// Looks at a Job and takes steps until there is nothing to do now. Answers how long to wait, if a time is known.
@@ -134,6 +143,9 @@ impl JobController {
             Step::Backend(request) => self.backend.send(job, request).await.map(Outcome::Observation),
             Step::WriteStatus(status) => {
                 let written = write::status(&self.jobs(job), &job.metadata, &status).await?;
+                if let Some(written) = &written {
+                    self.events.tell(written, job.conditions(), written.conditions(), self.clock.now());
+                }
                 Ok(Outcome::Job(written.map(Box::new)))
             }
             Step::AddFinalizer => self.patch(job, patch::add_finalizer(&job.metadata, JOB_CLEANUP_FINALIZER)).await,

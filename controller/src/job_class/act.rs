@@ -23,6 +23,7 @@ use crate::{
     backend::Backend,
     call::CallError,
     clock::Clock,
+    events::Events,
     patch, queue,
     stores::{Change, Stores, job_index::JobIndex},
     write,
@@ -37,12 +38,13 @@ pub async fn run(
     stores: Stores,
     backend: Arc<dyn Backend>,
     clock: Clock,
+    events: Events,
     changes: broadcast::Receiver<Change>,
     stop: impl Future<Output = ()> + Send + 'static,
 ) {
     let (store, classes) = (stores.classes.clone(), stores.classes.clone());
     let controller =
-        Arc::new(ClassController { client, classes: stores.classes, jobs: stores.job_index, backend, clock });
+        Arc::new(ClassController { client, classes: stores.classes, jobs: stores.job_index, backend, clock, events });
     let visit = move |class: Arc<JobClass>| {
         let controller = Arc::clone(&controller);
         async move { controller.visit(class).await }
@@ -74,6 +76,7 @@ struct ClassController {
     jobs: Arc<JobIndex>,
     backend: Arc<dyn Backend>,
     clock: Clock,
+    events: Events,
 }
 
 impl ClassController {
@@ -105,7 +108,13 @@ impl ClassController {
                     live = Some(holders::live(&self.client, &uid).await?);
                     continue;
                 }
-                Step::WriteStatus(status) => write::status(&classes, metadata, &status).await?,
+                Step::WriteStatus(status) => {
+                    let written = write::status(&classes, metadata, &status).await?;
+                    if let Some(written) = &written {
+                        self.events.tell(written, class.conditions(), written.conditions(), self.clock.now());
+                    }
+                    written
+                }
                 Step::AddFinalizer => {
                     let operations = patch::add_finalizer(metadata, JOB_CLASS_PROTECTION_FINALIZER);
                     write::operations(&classes, &name, operations).await?

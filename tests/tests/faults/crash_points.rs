@@ -79,7 +79,8 @@ async fn disturb_all(
     let lives = stream::iter(workloads).map(|workload| Undisturbed::live(*workload, &replicas));
     let lives: Vec<Undisturbed> = lives.buffered(AT_ONCE).try_collect().await?;
     for life in &lives {
-        say(&format!("{} writes in an undisturbed life ({})", life.writes, life.workload.name));
+        let (writes, events) = (life.writes, life.events);
+        say(&format!("{writes} writes and {events} Events in an undisturbed life ({})", life.workload.name));
     }
     let disturbed = cells(&lives, setting(USUAL, DEEP));
     let meetings = stream::iter(&disturbed).map(|cell| cell.meet(&replicas, starts));

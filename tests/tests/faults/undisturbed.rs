@@ -17,13 +17,17 @@ use crate::{ends::settled, points::point, replicas::Replicas, workloads::Workloa
 /// (another look while a store lags).
 const RUNS: usize = 2;
 
+const EVENTS: &str = "events.k8s.io/events";
+
 /// What a life is without faults.
 pub(crate) struct Undisturbed {
     pub(crate) workload: Workload,
     /// In the order in which they come first. Writes, and with the long setting reads too.
     pub(crate) points: Vec<Point>,
-    /// How many requests changed something.
+    /// How many requests changed something, but for Events, which nothing rests on.
     pub(crate) writes: usize,
+    /// How many Events were told.
+    pub(crate) events: usize,
     pub(crate) end: Value,
 }
 
@@ -72,7 +76,8 @@ impl Undisturbed {
             points.retain(|point| also.contains(point));
         }
         ensure!(points.iter().any(|point| point.is_write), "no write went through the proxy");
-        let writes = relayed.iter().filter(done).filter(|relayed| relayed.asked.is_write()).count();
-        Ok(Self { workload, points, writes, end })
+        let writes = relayed.iter().filter(done).filter(|relayed| relayed.asked.is_write());
+        let (events, writes): (Vec<_>, Vec<_>) = writes.partition(|relayed| relayed.asked.resource == EVENTS);
+        Ok(Self { workload, points, writes: writes.len(), events: events.len(), end })
     }
 }

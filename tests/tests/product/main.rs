@@ -12,6 +12,7 @@ mod deadline;
 mod defaults;
 mod deletion;
 mod ends;
+mod events;
 mod foreign_hands;
 mod life;
 mod literal;
