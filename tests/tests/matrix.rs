@@ -220,6 +220,7 @@ const SHOWN: &[Row] = &[
         "--cascade=orphan",
         &[
             "product/foreign_hands.rs a_native_job_without_its_owner_is_still_ours_by_its_recorded_uid",
+            "product/foreign_hands.rs a_pod_that_somebody_orphaned_is_still_ours_and_waited_for_until_somebody_deletes_it",
             "node_matrix/namespaces.rs a_job_that_is_deleted_with_its_children_orphaned_leaves_nothing_running",
         ],
     ),

@@ -74,6 +74,31 @@ async fn no_job_is_over_while_the_pod_runs_that_its_deleted_native_job_has_left(
     .await
 }
 
+#[tokio::test]
+async fn a_pod_that_somebody_orphaned_is_still_ours_and_waited_for_until_somebody_deletes_it() -> anyhow::Result<()> {
+    in_namespace(async |scene| {
+        let created = scene.start(&job("job", SLOW_TO_END)).await?;
+        scene.native_jobs.delete(&native_name(&created), &DeleteParams::orphan()).await?;
+        let orphan = eventually("the pod is orphaned", BOUND, async || {
+            let pod = scene.pod_of(&created).await?;
+            ensure!(pod.metadata.owner_references.is_none(), "{:?}", pod.metadata.owner_references);
+            Ok(pod)
+        })
+        .await?;
+        scene.cancel("job").await?;
+        goes_on_without_its_native_job(scene, &created).await?;
+        let name = orphan.metadata.name.context("a name")?;
+        ensure!(scene.pods.get(&name).await?.metadata.deletion_timestamp.is_none(), "nothing of ours ends it");
+        scene.pods.delete(&name, &DeleteParams::default()).await?;
+        let over = scene.over("job").await?;
+        let verdict = (condition(&over, "Succeeded"), exit_code(&over));
+        ensure!(verdict == ("False/Cancelled".to_owned(), Some(9)), "{verdict:?}");
+        scene.delete("job").await?;
+        scene.gone(&over).await
+    })
+    .await
+}
+
 /// The native Job is gone, and for some time the Job says that its pod is left.
 async fn goes_on_without_its_native_job(scene: &Scene, created: &Job) -> anyhow::Result<()> {
     let name = created.metadata.name.as_deref().context("a name")?;
