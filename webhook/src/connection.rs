@@ -14,15 +14,16 @@ use hyper::body::{Bytes, Incoming};
 use hyper::server::conn::{http1, http2 as hyper_http2};
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_rustls::TlsAcceptor;
 
-use crate::Limits;
-use crate::endpoint::Endpoint;
 use crate::http2::{self, Stream, Streams};
+use crate::metrics::Connections;
 use crate::transport::HTTP_2;
+use crate::{Handler, Limits};
 
 /// Bytes that hyper buffers for one connection; a request's head must fit. 512 connections hold 32 MiB at most.
 const BUFFER: usize = 64 * 1024;
@@ -41,19 +42,38 @@ pub(crate) enum Phase {
 /// Serves one connection until it ends by itself, is overdue, or the server drains and its last answer is sent.
 pub(crate) async fn serve(
     socket: TcpStream,
-    tls: TlsAcceptor,
-    endpoint: Arc<Endpoint>,
+    tls: Option<TlsAcceptor>,
+    handler: Arc<dyn Handler>,
+    limits: Limits,
+    phase: watch::Receiver<Phase>,
+    counted: Connections,
+) {
+    let _open = counted.open();
+    // Answers are one small write: waiting to join it with a next one only delays it.
+    let _ = socket.set_nodelay(true);
+    let Some(tls) = tls else { return requests(socket, false, handler, limits, phase).await };
+    let stream = match timeout(limits.handshake, tls.accept(socket)).await {
+        Ok(Ok(stream)) => stream,
+        failed => {
+            counted.handshake_failed();
+            return match failed {
+                Ok(Err(error)) => tracing::debug!(%error, "TLS handshake failed"),
+                _ => tracing::debug!("TLS handshake did not end in time"),
+            };
+        }
+    };
+    let speaks_http2 = stream.get_ref().1.alpn_protocol() == Some(HTTP_2);
+    requests(stream, speaks_http2, handler, limits, phase).await;
+}
+
+/// The requests of a connection, whatever carries them.
+async fn requests(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    speaks_http2: bool,
+    handler: Arc<dyn Handler>,
     limits: Limits,
     phase: watch::Receiver<Phase>,
 ) {
-    // Answers are one small write: waiting to join it with a next one only delays it.
-    let _ = socket.set_nodelay(true);
-    let stream = match timeout(limits.handshake, tls.accept(socket)).await {
-        Ok(Ok(stream)) => stream,
-        Ok(Err(error)) => return tracing::debug!(%error, "TLS handshake failed"),
-        Err(_) => return tracing::debug!("TLS handshake did not end in time"),
-    };
-    let speaks_http2 = stream.get_ref().1.alpn_protocol() == Some(HTTP_2);
     let io = TokioIo::new(stream);
 
     // The time by which something must happen. A request puts it off to where even the longest one has been answered
@@ -63,7 +83,7 @@ pub(crate) async fn serve(
     let now = phase.clone();
     let service = service_fn(move |request| {
         due.send_replace(Instant::now() + limits.longest_request + limits.idle);
-        answer(Arc::clone(&endpoint), now.clone(), request)
+        answer(Arc::clone(&handler), now.clone(), request)
     });
     let (executor, streams) = Streams::new();
     if speaks_http2 {
@@ -80,12 +100,12 @@ pub(crate) async fn serve(
 
 /// One answer, which in HTTP/1.1 also says whether the connection goes on.
 async fn answer(
-    endpoint: Arc<Endpoint>,
+    handler: Arc<dyn Handler>,
     phase: watch::Receiver<Phase>,
     request: Request<Incoming>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let version = request.version();
-    let mut response = endpoint.answer(request).await;
+    let mut response = handler.answer(request).await;
     if version > Version::HTTP_11 {
         // There it is forbidden.
         response.headers_mut().remove(CONNECTION);

@@ -4,17 +4,19 @@
 use std::pin::pin;
 use std::sync::Arc;
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use http::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
-use hyper::body::{Body, Bytes};
+use hyper::body::{Body, Bytes, Incoming};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::{Instant, timeout_at};
 
 use crate::arrival::trace_of;
 use crate::review::Unreadable;
 use crate::time_limit::time_limit;
-use crate::{Arrival, Limits, Reviews};
+use crate::{Arrival, Handler, Limits, Reviews};
 
 /// What all connections share.
 #[derive(Debug)]
@@ -39,7 +41,7 @@ struct Held<'a> {
 
 /// Why a request got no review.
 #[derive(Debug, thiserror::Error)]
-enum Refusal {
+pub(crate) enum Refusal {
     #[error("there is nothing at this path")]
     Path,
     #[error("only POST is served here")]
@@ -69,6 +71,8 @@ impl Endpoint {
     where
         B: Body<Data = Bytes, Error: Into<Box<dyn std::error::Error + Send + Sync>>>,
     {
+        let metrics = self.reviews.metrics();
+        let _in_flight = metrics.in_flight();
         match self.review(request).await {
             Ok(body) => {
                 let mut response = Response::new(Full::from(body));
@@ -77,6 +81,7 @@ impl Endpoint {
             }
             Err(refusal) => {
                 tracing::debug!(%refusal, "no review");
+                metrics.unreviewed(refusal.reason());
                 refusal.into_response()
             }
         }
@@ -89,7 +94,7 @@ impl Endpoint {
         let arrived = Instant::now();
         let deadline = arrived + time_limit(request.uri().query(), &self.limits);
         let arrival = Arrival { deadline: Some(deadline), trace: trace_of(request.headers()) };
-        let review = self.reviews.at(request.uri().path()).ok_or(Refusal::Path)?;
+        let served = self.reviews.at(request.uri().path()).ok_or(Refusal::Path)?;
         if request.method() != Method::POST {
             return Err(Refusal::Method);
         }
@@ -99,7 +104,9 @@ impl Endpoint {
         let held = self.body(request.into_body(), deadline.min(arrived + self.limits.body)).await?;
         // After the body: a slow one must not keep a quick one waiting.
         let _room = timeout_at(deadline, self.room.acquire()).await.map_err(|_| Refusal::NoRoom)?;
-        self.reviews.answer(review, &held.body, arrival).await.map_err(|Unreadable(why)| Refusal::Unreadable(why))
+        let answer = self.reviews.answer(served, &held.body, arrival).await;
+        self.reviews.metrics().took(served.path, arrived.elapsed());
+        answer.map_err(|Unreadable(why)| Refusal::Unreadable(why))
     }
 
     async fn body<B>(&self, body: B, deadline: Instant) -> Result<Held<'_>, Refusal>
@@ -147,7 +154,31 @@ impl Endpoint {
     }
 }
 
+impl Handler for Endpoint {
+    fn answer(&self, request: Request<Incoming>) -> BoxFuture<'_, Response<Full<Bytes>>> {
+        Self::answer(self, request).boxed()
+    }
+}
+
 impl Refusal {
+    /// Every reason, for metrics.
+    pub(crate) const REASONS: [&str; 8] =
+        ["path", "method", "content_type", "too_long", "slow_body", "broken_body", "no_room", "unreadable"];
+
+    /// One word, for metrics.
+    fn reason(&self) -> &'static str {
+        match self {
+            Self::Path => "path",
+            Self::Method => "method",
+            Self::ContentType => "content_type",
+            Self::TooLong(_) => "too_long",
+            Self::SlowBody => "slow_body",
+            Self::BrokenBody => "broken_body",
+            Self::NoRoom => "no_room",
+            Self::Unreadable(_) => "unreadable",
+        }
+    }
+
     fn into_response(self) -> Response<Full<Bytes>> {
         let mut response = Response::new(Full::from(format!("{self}\n")));
         let (status, header) = match self {
@@ -182,6 +213,8 @@ mod tests {
     use futures::StreamExt;
     use http_body_util::{Empty, StreamBody};
     use hyper::body::Frame;
+    use prometheus_client::encoding::prometheus_text::encode;
+    use prometheus_client::registry::Registry;
 
     use super::*;
     use crate::testing::{Script, review_body};
@@ -235,6 +268,45 @@ mod tests {
 
         assert_eq!(endpoint.answer(post(Full::from("{"))).await.status(), StatusCode::BAD_REQUEST);
         assert_eq!(endpoint.answer(post(Empty::new())).await.status(), StatusCode::BAD_REQUEST);
+    }
+
+    #[tokio::test]
+    async fn a_request_without_a_review_is_counted_by_its_reason_and_one_with_a_review_by_its_time() {
+        let endpoint = endpoint(Script::Allow);
+        endpoint.answer(good()).await;
+        endpoint.answer(post(Full::from("{"))).await;
+        let mut elsewhere = good();
+        *elsewhere.uri_mut() = "/a/path/that/the/sender/chose".parse().unwrap();
+        endpoint.answer(elsewhere).await;
+        let mut registry = Registry::default();
+        endpoint.reviews.metrics().register(&mut registry);
+        let mut text = String::new();
+        encode(&mut text, &registry).unwrap();
+        for line in [
+            "admission_requests_total{path=\"/p\",operation=\"CREATE\",code=\"200\"} 1",
+            "admission_duration_seconds_count{path=\"/p\"} 2",
+            "admission_unreviewed_requests_total{reason=\"path\"} 1",
+            "admission_unreviewed_requests_total{reason=\"unreadable\"} 1",
+            "admission_requests_in_flight 0",
+        ] {
+            assert!(text.lines().any(|told| told == line), "{line} is not in\n{text}");
+        }
+        assert!(!text.contains("chose"), "{text}");
+    }
+
+    #[test]
+    fn every_reason_without_a_review_is_counted_from_zero() {
+        let all = [
+            Refusal::Path,
+            Refusal::Method,
+            Refusal::ContentType,
+            Refusal::TooLong(1),
+            Refusal::SlowBody,
+            Refusal::BrokenBody,
+            Refusal::NoRoom,
+            Refusal::Unreadable(String::new()),
+        ];
+        assert_eq!(all.map(|refusal| refusal.reason()), Refusal::REASONS);
     }
 
     #[tokio::test]

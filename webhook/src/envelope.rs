@@ -97,6 +97,19 @@ pub enum Operation {
     Connect,
 }
 
+impl Operation {
+    /// The word as it stands in a request.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Create => "CREATE",
+            Self::Update => "UPDATE",
+            Self::Delete => "DELETE",
+            Self::Connect => "CONNECT",
+        }
+    }
+}
+
 /// A kind, fully named.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct GroupVersionKind {

@@ -5,14 +5,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use tokio::time::timeout_at;
 
 use crate::envelope::{Envelope, Identified, Types};
-use crate::{Answer, Arrival, Request};
+use crate::{Answer, Arrival, Metrics, Request};
 
 /// What one path does with the requests of one resource.
 pub trait Review: Send + Sync {
@@ -23,11 +22,18 @@ pub trait Review: Send + Sync {
     fn review<'a>(&'a self, request: &'a Request<'a>) -> BoxFuture<'a, Answer>;
 }
 
-/// The handlers by path, and how often one of them panicked.
+/// The handlers by path, and what is counted of them.
 #[derive(Default)]
 pub struct Reviews {
     by_path: BTreeMap<&'static str, Arc<dyn Review>>,
-    panics: AtomicU64,
+    metrics: Metrics,
+}
+
+/// The handler of one path.
+#[derive(Clone, Copy)]
+pub struct Served<'a> {
+    pub(crate) path: &'static str,
+    review: &'a dyn Review,
 }
 
 /// A body in which no uid could be read: only the HTTP status can say so.
@@ -36,23 +42,36 @@ pub struct Reviews {
 pub struct Unreadable(pub(crate) String);
 
 impl Reviews {
+    /// Without any handler yet; what happens is counted in `metrics`.
+    #[must_use]
+    pub fn counted_in(metrics: Metrics) -> Self {
+        Self { metrics, by_path: BTreeMap::new() }
+    }
+
     /// Serves `review` at `path`.
     #[must_use]
     pub fn with(mut self, path: &'static str, review: Arc<dyn Review>) -> Self {
+        self.metrics.serves(path);
         self.by_path.insert(path, review);
         self
+    }
+
+    /// What is counted.
+    #[must_use]
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
     }
 
     /// How many requests ended in a panic since the start.
     #[must_use]
     pub fn panics(&self) -> u64 {
-        self.panics.load(Ordering::Relaxed)
+        self.metrics.panics()
     }
 
     /// The handler of `path`.
     #[must_use]
-    pub fn at(&self, path: &str) -> Option<&dyn Review> {
-        self.by_path.get(path).map(|review| &**review)
+    pub fn at(&self, path: &str) -> Option<Served<'_>> {
+        self.by_path.get_key_value(path).map(|(path, review)| Served { path, review: &**review })
     }
 
     /// The answering review of `body`, before the deadline of its arrival. Once the uid is read there is an answer that
@@ -60,7 +79,7 @@ impl Reviews {
     ///
     /// # Errors
     /// Where no uid can be read.
-    pub async fn answer(&self, review: &dyn Review, body: &[u8], arrival: Arrival) -> Result<Vec<u8>, Unreadable> {
+    pub async fn answer(&self, served: Served<'_>, body: &[u8], arrival: Arrival) -> Result<Vec<u8>, Unreadable> {
         let unreadable = |error: serde_json::Error| Unreadable(format!("not an AdmissionReview: {error}"));
         let Envelope { api_version, kind, request } = serde_json::from_slice(body).map_err(unreadable)?;
         let Identified { uid } = serde_json::from_str(request.get()).map_err(unreadable)?;
@@ -68,14 +87,18 @@ impl Reviews {
             return Err(Unreadable("not an AdmissionReview: the uid is empty".to_owned()));
         }
         let types = Types { api_version, kind };
-        let answer = if types.known() {
+        let (operation, answer) = if types.known() {
             match serde_json::from_str::<Request<'_>>(request.get()) {
-                Ok(request) => self.guarded(review, &Request { arrival, ..request }, &uid).await,
-                Err(error) => Answer::bad_request(format!("cannot read the admission request: {error}")),
+                Ok(request) => {
+                    let request = Request { arrival, ..request };
+                    (Some(request.operation), self.guarded(served.review, &request, &uid).await)
+                }
+                Err(error) => (None, Answer::bad_request(format!("cannot read the admission request: {error}"))),
             }
         } else {
-            Answer::bad_request(format!("{} {} is not served here", types.api_version, types.kind))
+            (None, Answer::bad_request(format!("{} {} is not served here", types.api_version, types.kind)))
         };
+        self.metrics.answered(served.path, operation, &answer);
         answer.into_review(&types, &uid).map_err(unreadable)
     }
 
@@ -95,7 +118,7 @@ impl Reviews {
         match in_time {
             Ok(Ok(answer)) => answer,
             Ok(Err(panic)) => {
-                self.panics.fetch_add(1, Ordering::Relaxed);
+                self.metrics.panicked();
                 tracing::error!(uid, panic = panic_text(&*panic), "the review panicked");
                 Answer::internal_error("the review failed for a fault of ayatori's own; its log has the details")
             }
@@ -106,7 +129,13 @@ impl Reviews {
 
 impl fmt::Debug for Reviews {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Reviews").field("paths", &self.by_path.keys()).field("panics", &self.panics).finish()
+        f.debug_struct("Reviews").field("paths", &self.by_path.keys()).field("panics", &self.panics()).finish()
+    }
+}
+
+impl fmt::Debug for Served<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Served").field("path", &self.path).finish_non_exhaustive()
     }
 }
 

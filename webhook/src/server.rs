@@ -1,11 +1,16 @@
 //! The listener: accepts, bounds, and at the end drains.
 
+use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use ayatori_certs::CertSource;
+use futures::future::BoxFuture;
+use http::{Request, Response};
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
 use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -15,18 +20,25 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::connection::{self, Phase};
 use crate::endpoint::Endpoint;
+use crate::metrics::Connections;
 use crate::{Limits, Reviews, Transport};
 
 /// After an accept that failed for want of file descriptors or memory: at once would be a busy loop.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// The admission server, bound to its address and not yet accepting.
-#[derive(Debug)]
+/// What answers the requests of a [`Server`].
+pub trait Handler: Send + Sync {
+    /// The answer. How long it takes is bounded here: the server bounds only what its client does.
+    fn answer(&self, request: Request<Incoming>) -> BoxFuture<'_, Response<Full<Bytes>>>;
+}
+
+/// A server, bound to its address and not yet accepting.
 pub struct Server {
     listener: TcpListener,
-    tls: Arc<ServerConfig>,
-    reviews: Arc<Reviews>,
+    tls: Option<Arc<ServerConfig>>,
+    handler: Arc<dyn Handler>,
     limits: Limits,
+    connections: Connections,
 }
 
 /// Why the server cannot start.
@@ -46,8 +58,14 @@ pub enum ServerError {
     Tls(#[source] rustls::Error),
 }
 
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").field("listener", &self.listener).field("limits", &self.limits).finish_non_exhaustive()
+    }
+}
+
 impl Server {
-    /// Listens on `address`, with the certificate that `source` has at each handshake.
+    /// The admission server: listens on `address`, with the certificate that `source` has at each handshake.
     ///
     /// # Errors
     /// When the address is taken or not ours, or TLS cannot be configured.
@@ -58,10 +76,26 @@ impl Server {
         limits: Limits,
         reviews: Arc<Reviews>,
     ) -> Result<Self, ServerError> {
-        let tls = Arc::new(transport.tls(source).map_err(ServerError::Tls)?);
-        let bound = TcpListener::bind(address).await;
-        let listener = bound.map_err(|source| ServerError::Bind { address, source })?;
-        Ok(Self { listener, tls, reviews, limits })
+        let tls = transport.tls(source).map_err(ServerError::Tls)?;
+        let connections = reviews.metrics().connections.clone();
+        let listener = listen(address).await?;
+        let handler = Arc::new(Endpoint::new(reviews, limits));
+        Ok(Self { listener, tls: Some(Arc::new(tls)), handler, limits, connections })
+    }
+
+    /// Something else behind the same bounds. Without a source it speaks plain HTTP.
+    ///
+    /// # Errors
+    /// As [`Self::bind`].
+    pub async fn of_handler(
+        address: SocketAddr,
+        source: Option<&dyn CertSource>,
+        limits: Limits,
+        handler: Arc<dyn Handler>,
+    ) -> Result<Self, ServerError> {
+        let tls = source.map(|source| Transport::default().tls(source)).transpose().map_err(ServerError::Tls)?;
+        let listener = listen(address).await?;
+        Ok(Self { listener, tls: tls.map(Arc::new), handler, limits, connections: Connections::default() })
     }
 
     /// The address that is listened on, with the port that the system chose where 0 was asked for.
@@ -76,14 +110,15 @@ impl Server {
     /// answer, stops accepting, answers what is in flight, and cuts what is left after [`Limits::drain`]. When this
     /// returns no connection is open.
     pub async fn serve(self, shutdown: impl Future<Output = ()>) {
-        let Self { listener, tls, reviews, limits } = self;
+        let Self { listener, tls, handler, limits, connections } = self;
         let (phase, phases) = watch::channel(Phase::Open);
         let mut acceptor = Acceptor {
             listener,
-            tls: tls.into(),
-            endpoint: Arc::new(Endpoint::new(reviews, limits)),
+            tls: tls.map(TlsAcceptor::from),
+            handler,
             limits,
             phases,
+            counted: connections,
             connections: JoinSet::new(),
         };
         acceptor.accept_until(shutdown).await;
@@ -102,13 +137,18 @@ impl Server {
     }
 }
 
+async fn listen(address: SocketAddr) -> Result<TcpListener, ServerError> {
+    TcpListener::bind(address).await.map_err(|source| ServerError::Bind { address, source })
+}
+
 /// The accept loop and the connections that came of it.
 struct Acceptor {
     listener: TcpListener,
-    tls: TlsAcceptor,
-    endpoint: Arc<Endpoint>,
+    tls: Option<TlsAcceptor>,
+    handler: Arc<dyn Handler>,
     limits: Limits,
     phases: watch::Receiver<Phase>,
+    counted: Connections,
     connections: JoinSet<()>,
 }
 
@@ -133,7 +173,8 @@ impl Acceptor {
     }
 
     fn spawn(&mut self, socket: TcpStream) {
-        let (tls, endpoint) = (self.tls.clone(), Arc::clone(&self.endpoint));
-        self.connections.spawn(connection::serve(socket, tls, endpoint, self.limits, self.phases.clone()));
+        let (tls, handler) = (self.tls.clone(), Arc::clone(&self.handler));
+        let (limits, phases, counted) = (self.limits, self.phases.clone(), self.counted.clone());
+        self.connections.spawn(connection::serve(socket, tls, handler, limits, phases, counted));
     }
 }
