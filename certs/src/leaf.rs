@@ -29,7 +29,19 @@ impl Leaf {
         self.pair.certificate()
     }
 
-    /// The CA certificate that signed it.
+    /// Signs itself for `names` (DNS names and IP addresses, as text), from at most [`crate::CLOCK_SKEW`] before `now` until
+    /// `lifetime` after it: for a server whose clients were told of no CA.
+    ///
+    /// # Errors
+    /// When `names` is empty or holds something that no certificate can carry, or signing fails.
+    pub fn self_signed(names: &[String], now: Timestamp, lifetime: SignedDuration) -> Result<Self, CertError> {
+        let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
+        let signed = serving_params(names, &Validity::starting(now, lifetime))?.self_signed(&key)?;
+        let pair = pair(signed, &key)?;
+        Ok(Self { signer: pair.certificate().clone(), pair })
+    }
+
+    /// The certificate that signed it: the CA's, or its own.
     #[must_use]
     pub fn signer(&self) -> &Certificate {
         &self.signer
@@ -55,25 +67,32 @@ impl Authority {
     /// # Errors
     /// When `names` is empty or holds something that no certificate can carry, or signing fails.
     pub fn issue(&self, names: &[String], now: Timestamp, lifetime: SignedDuration) -> Result<Leaf, CertError> {
-        let common_name = names.first().ok_or(CertError::NoNames)?;
         let ca = self.certificate().validity();
         let mut times = Validity::starting(now, lifetime);
         times.not_before = times.not_before.max(ca.not_before);
         times.not_after = times.not_after.min(ca.not_after);
 
         let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
-        let mut params = params(&times, common_name)?;
-        params.subject_alt_names = CertificateParams::new(names)?.subject_alt_names;
-        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        let mut params = serving_params(names, &times)?;
         // Two CAs of ours share their subject: the key identifier tells clients which one to try.
         params.use_authority_key_identifier_extension = true;
-        let signed = CertificateDer::from(params.signed_by(&key, self.issuer())?);
-
-        let key = PrivateKeyDer::try_from(key.serialize_der()).map_err(|_| CertError::PrivateKey("the new leaf"))?;
-        let pair = Pair::new(vec![signed], key).map_err(|error| CertError::Signing(error.to_string()))?;
+        let pair = pair(params.signed_by(&key, self.issuer())?, &key)?;
         Ok(Leaf { pair, signer: self.certificate().clone() })
     }
+}
+
+/// A certificate that serves under `names` and does nothing else.
+fn serving_params(names: &[String], times: &Validity) -> Result<CertificateParams, CertError> {
+    let mut params = params(times, names.first().ok_or(CertError::NoNames)?)?;
+    params.subject_alt_names = CertificateParams::new(names)?.subject_alt_names;
+    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    Ok(params)
+}
+
+fn pair(signed: rcgen::Certificate, key: &KeyPair) -> Result<Pair, CertError> {
+    let key = PrivateKeyDer::try_from(key.serialize_der()).map_err(|_| CertError::PrivateKey("the new leaf"))?;
+    Pair::new(vec![CertificateDer::from(signed)], key).map_err(|error| CertError::Signing(error.to_string()))
 }
 
 #[cfg(test)]
@@ -90,6 +109,18 @@ mod tests {
     fn a_leaf_begins_an_hour_ago_and_lives_its_lifetime() {
         let leaf = authority(now() - CLOCK_SKEW).issue(&names(), now(), LEAF_LIFETIME).unwrap();
         assert_eq!(leaf.validity(), Validity { not_before: now() - CLOCK_SKEW, not_after: now() + LEAF_LIFETIME });
+    }
+
+    #[test]
+    fn one_that_signs_itself_serves_under_its_names_and_is_no_authority() {
+        let leaf = Leaf::self_signed(&names(), now(), LEAF_LIFETIME).unwrap();
+        assert_eq!(leaf.validity(), Validity { not_before: now() - CLOCK_SKEW, not_after: now() + LEAF_LIFETIME });
+        assert_eq!(leaf.signer(), leaf.certificate());
+        let (_, parsed) = x509_parser::parse_x509_certificate(leaf.certificate().der()).unwrap();
+        assert!(!parsed.is_ca() && parsed.verify_signature(None).is_ok());
+        let said = parsed.subject_alternative_name().unwrap().unwrap().value.general_names.len();
+        assert_eq!(said, names().len());
+        assert_eq!(Leaf::self_signed(&[], now(), LEAF_LIFETIME).unwrap_err(), CertError::NoNames);
     }
 
     #[test]
