@@ -8,8 +8,10 @@ use jiff::SignedDuration;
 
 use crate::platform::{Platform, PlatformFlags};
 
+mod metrics;
 mod serving;
 
+pub(crate) use metrics::{MetricsFlags, Security};
 pub(crate) use serving::{Certificates, Serving};
 
 /// The admission webhooks and controllers of the ayatori batch API.
@@ -31,6 +33,9 @@ pub(crate) struct Config {
     /// The address that serves /healthz and /readyz.
     #[arg(long, default_value = "0.0.0.0:8081")]
     pub(crate) health_probe_bind_address: SocketAddr,
+    /// Who may read the metrics, and where.
+    #[command(flatten)]
+    pub(crate) metrics: MetricsFlags,
     /// Our own namespace.
     #[arg(long, env = "POD_NAMESPACE", default_value = "ayatori-system")]
     pub(crate) namespace: String,

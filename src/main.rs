@@ -9,6 +9,7 @@ use clap::Parser;
 mod admin;
 mod config;
 mod lookups;
+mod metrics;
 mod platform;
 mod preflight;
 mod run;

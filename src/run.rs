@@ -1,8 +1,8 @@
 //! Start and stop, in order.
 //!
-//! Start: probes → API server reached → certificate → stores synced → webhook listens → controllers → ready.
-//! Stop on SIGTERM or SIGINT: not ready → controllers stop → webhook answers what it has → probes. A second signal
-//! aborts. An essential task that ends early ends the process; watches end with it.
+//! Start: probes → API server reached → certificate → stores synced → metrics → webhook listens → controllers → ready.
+//! Stop on SIGTERM or SIGINT: not ready → controllers stop → webhook answers what it has → probes and metrics. A second
+//! signal aborts. An essential task that ends early ends the process; watches end with it.
 
 use std::{collections::HashMap, future::Future, sync::Arc, time::Duration};
 
@@ -15,8 +15,11 @@ use ayatori_controller::{
     clock::Clock,
     events::Events,
     job::{self, act::JobController, options::Options},
-    job_class, parameters,
+    job_class,
+    metrics::FromStores,
+    parameters,
     stores::{self, Change, Stores},
+    telemetry::Telemetry,
     ttl,
 };
 use ayatori_crds::names::KUBERNETES_CONTROLLER;
@@ -39,7 +42,12 @@ use tokio::{
 use tower::util::MapResponseLayer;
 
 use crate::{
-    admin, config::Config, lookups::StoreLookups, platform::Platform, preflight,
+    admin,
+    config::Config,
+    lookups::StoreLookups,
+    metrics::{self, Metrics, MetricsServer},
+    platform::Platform,
+    preflight,
     serving_certificate::ServingCertificate,
 };
 
@@ -51,14 +59,21 @@ pub(crate) async fn run(config: Config) -> Result<()> {
     let mut signals = Signals::new()?;
     let platform = config.platform.platform()?;
     let transport = config.serving.transport()?;
+    let serving_metrics = config.metrics.serving()?;
     let clock = Clock::default();
     let (client, server) = client(&clock).await?;
     let mut certificate = ServingCertificate::new(&config, &client)?;
     let source = certificate.source();
     let (readiness, waiting_for) = watch::channel(Some("starting"));
-    let (stop_probes, probes_stop) = stop_switch();
+    // Of what tells of the process: it ends last.
+    let (stop_telling, telling_stop) = watch::channel(false);
     let mut tasks = Tasks::default();
-    let probes = admin::serve(config.health_probe_bind_address, waiting_for, Arc::clone(&source), probes_stop);
+    let probes = admin::serve(
+        config.health_probe_bind_address,
+        waiting_for,
+        Arc::clone(&source),
+        switched(telling_stop.clone()),
+    );
     tasks.spawn("probes", async { probes.await.map_err(|error| format!("{error:#}")) });
 
     let (stores, watches, changes) = stores::stores(&client);
@@ -81,8 +96,19 @@ pub(crate) async fn run(config: Config) -> Result<()> {
         ended = tasks.next() => bail!("{ended}"),
     }
 
+    let metrics = Metrics::default();
+    if let Some(serving) = serving_metrics {
+        let from_stores = FromStores::new(stores.clone(), clock.clone());
+        let bound =
+            metrics::bind(serving, &config.namespace, &metrics, &client, from_stores, Arc::clone(&source)).await?;
+        let MetricsServer { server, certificate } = bound;
+        if let Some(certificate) = certificate {
+            tasks.forever("certificate of the metrics", certificate.keep());
+        }
+        tasks.forever("metrics", server.serve(switched(telling_stop)));
+    }
     let lookups: Arc<dyn Lookups> = Arc::new(StoreLookups::new(client.clone(), stores.clone()));
-    let reviews = Arc::new(reviews(&lookups, &platform));
+    let reviews = Arc::new(reviews(&lookups, &platform, metrics.webhook));
     let webhook = Server::bind(config.webhook_address(), source.as_ref(), transport, Limits::default(), reviews);
     let webhook = webhook.await.context("cannot start the webhook")?;
     let (stop_webhook, webhook_stop) = stop_switch();
@@ -92,7 +118,8 @@ pub(crate) async fn run(config: Config) -> Result<()> {
     });
     let (stop_controllers, controllers_stop) = watch::channel(false);
     let options = config.job_options(&platform);
-    let controllers = spawn_controllers(&mut tasks, &client, &stores, options, &clock, &changes, &controllers_stop);
+    let controllers = Controllers { client: &client, stores: &stores, clock: &clock, metrics: &metrics.controller };
+    let controllers = controllers.spawn(&mut tasks, options, &changes, &controllers_stop);
     readiness.send_replace(None);
     tracing::info!(webhook = %config.webhook_address(), "ready");
 
@@ -109,8 +136,8 @@ pub(crate) async fn run(config: Config) -> Result<()> {
         }
         stop_webhook.send_replace(true);
         tasks.ended(&["webhook"]).await;
-        stop_probes.send_replace(true);
-        tasks.ended(&["probes"]).await;
+        stop_telling.send_replace(true);
+        tasks.ended(&["probes", "metrics"]).await;
     };
     tokio::select! {
         () = stopped => {
@@ -140,11 +167,11 @@ async fn client(clock: &Clock) -> Result<(Client, String)> {
     Ok((builder.with_layer(&dates).build(), server))
 }
 
-fn reviews(lookups: &Arc<dyn Lookups>, platform: &Platform) -> Reviews {
+fn reviews(lookups: &Arc<dyn Lookups>, platform: &Platform, metrics: ayatori_webhook::Metrics) -> Reviews {
     let served = vec![KUBERNETES_CONTROLLER.to_owned()];
     let (lookups, policy) = (|| Arc::clone(lookups), platform.policy);
     let references = if platform.reference_checks { ReferenceChecks::On } else { ReferenceChecks::Off };
-    Reviews::default()
+    Reviews::counted_in(metrics)
         .with(MUTATE_JOBS, Arc::new(JobDefaulting::new(lookups(), policy)))
         .with(VALIDATE_JOBS, Arc::new(JobValidation::new(lookups(), policy, references)))
         .with(VALIDATE_JOB_CLASSES, Arc::new(JobClassValidation::new(lookups(), served)))
@@ -156,48 +183,47 @@ fn reviews(lookups: &Arc<dyn Lookups>, platform: &Platform) -> Reviews {
 /// that a pod has.
 const CONTROLLERS_STOP: Duration = Duration::from_secs(8);
 
-/// Starts the controllers; answers the names of their tasks.
-fn spawn_controllers(
-    tasks: &mut Tasks,
-    client: &Client,
-    stores: &Stores,
-    options: Options,
-    clock: &Clock,
-    changes: &broadcast::Sender<Change>,
-    stop: &watch::Receiver<bool>,
-) -> Vec<&'static str> {
-    let backend: Arc<dyn Backend> = Arc::new(KubernetesBackend::new(client.clone(), stores.clone()));
-    // It ends after the last controller, and nothing waits for it.
-    let (events, sending) = Events::new(client.clone());
-    tasks.forever("events", sending);
-    let jobs = JobController::new(
-        client.clone(),
-        stores.clone(),
-        Arc::clone(&backend),
-        options,
-        clock.clone(),
-        events.clone(),
-    );
-    let (changes, stop) = (|| changes.subscribe(), || switched(stop.clone()));
-    let controllers: [(&'static str, BoxFuture<'static, ()>); 5] = [
-        ("job controller", job::run(jobs, stores.clone(), changes(), stop()).boxed()),
-        (
-            "jobclass controller",
-            job_class::act::run(client.clone(), stores.clone(), backend, clock.clone(), events, changes(), stop())
-                .boxed(),
-        ),
-        ("parameters controller", parameters::act::run(client.clone(), stores.clone(), changes(), stop()).boxed()),
-        (
-            "ttl controller",
-            ttl::act::run(client.clone(), stores.jobs.clone(), clock.clone(), changes(), stop()).boxed(),
-        ),
-        ("leftovers controller", leftovers::run(client.clone(), stores.clone(), changes(), stop()).boxed()),
-    ];
-    let names = controllers.iter().map(|(name, _)| *name).collect();
-    for (name, controller) in controllers {
-        tasks.spawn(name, controller.map(Ok));
+/// What all controllers need.
+struct Controllers<'a> {
+    client: &'a Client,
+    stores: &'a Stores,
+    clock: &'a Clock,
+    metrics: &'a ayatori_controller::metrics::Metrics,
+}
+
+impl Controllers<'_> {
+    /// Starts them; answers the names of their tasks.
+    fn spawn(
+        &self,
+        tasks: &mut Tasks,
+        options: Options,
+        changes: &broadcast::Sender<Change>,
+        stop: &watch::Receiver<bool>,
+    ) -> Vec<&'static str> {
+        let (client, stores) = (|| self.client.clone(), || self.stores.clone());
+        let (clock, metrics) = (|| self.clock.clone(), || self.metrics.clone());
+        let (changes, stop) = (|| changes.subscribe(), || switched(stop.clone()));
+        // It ends after the last controller, and nothing waits for it.
+        let (events, sending) = Events::new(client());
+        tasks.forever("events", sending);
+        let telemetry = || Telemetry { events: events.clone(), metrics: metrics() };
+        let backend: Arc<dyn Backend> = Arc::new(KubernetesBackend::new(client(), stores()));
+        let jobs = JobController::new(client(), stores(), Arc::clone(&backend), options, clock(), telemetry());
+        let classes = job_class::act::run(client(), stores(), backend, clock(), telemetry(), changes(), stop());
+        let ttl = ttl::act::run(client(), stores().jobs, clock(), changes(), metrics(), stop());
+        let controllers: [(&'static str, BoxFuture<'static, ()>); 5] = [
+            ("job controller", job::run(jobs, stores(), changes(), stop()).boxed()),
+            ("jobclass controller", classes.boxed()),
+            ("parameters controller", parameters::act::run(client(), stores(), changes(), metrics(), stop()).boxed()),
+            ("ttl controller", ttl.boxed()),
+            ("leftovers controller", leftovers::run(client(), stores(), changes(), metrics(), stop()).boxed()),
+        ];
+        let names = controllers.iter().map(|(name, _)| *name).collect();
+        for (name, controller) in controllers {
+            tasks.spawn(name, controller.map(Ok));
+        }
+        names
     }
-    names
 }
 
 /// A switch that is thrown once.

@@ -9,7 +9,7 @@ use kube::Client;
 
 use crate::config::{Certificates, Config};
 
-mod files;
+pub(crate) mod files;
 mod self_managed;
 mod webhook_configurations;
 

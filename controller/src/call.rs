@@ -34,6 +34,22 @@ pub enum CallError {
     Other(kube::Error),
 }
 
+impl CallError {
+    /// One word, for metrics.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Conflict(_) => "conflict",
+            Self::AlreadyExists(_) => "already_exists",
+            Self::NotFound(_) => "not_found",
+            Self::Refused(_) => "refused",
+            Self::Timeout => "timeout",
+            Self::Unsettled(_) => "unsettled",
+            Self::Other(_) => "error",
+        }
+    }
+}
+
 impl From<kube::Error> for CallError {
     fn from(error: kube::Error) -> Self {
         let kube::Error::Api(status) = &error else { return Self::Other(error) };

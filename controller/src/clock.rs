@@ -33,6 +33,13 @@ impl Clock {
         self.known(|known| known.skew.at_least(Timestamp::now()))
     }
 
+    /// By how much the API server's clock is ahead of ours at least, by the answers of the last minutes; negative where it
+    /// may be behind. None before it was heard of.
+    #[must_use]
+    pub fn ahead(&self) -> Option<SignedDuration> {
+        self.known(|known| known.skew.ahead())
+    }
+
     /// An answer of the API server came with this `Date`.
     pub fn saw(&self, date: &str) {
         let Ok(date) = jiff::fmt::rfc2822::parse(date) else { return };

@@ -30,11 +30,12 @@ pub async fn run(
 ) {
     let controller = Arc::new(controller);
     let (jobs, index) = (stores.jobs.clone(), stores.job_index);
+    let reconciles = controller.metrics().reconciles("job");
     let visit = move |job| {
         let controller = Arc::clone(&controller);
         async move { controller.visit(job).await }
     };
-    queue::run(stores.jobs, changes, move |change| affected(&jobs, &index, change), visit, stop).await;
+    queue::run(stores.jobs, changes, move |change| affected(&jobs, &index, change), visit, reconciles, stop).await;
 }
 
 /// The Jobs that a change concerns. A class, its parameters or a namespace concern those that wait (spec C1).

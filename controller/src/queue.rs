@@ -20,6 +20,7 @@ use tokio::sync::{broadcast, mpsc};
 
 use crate::{
     call::CallError,
+    metrics::Reconciles,
     stores::{Change, forward},
 };
 
@@ -67,6 +68,7 @@ pub async fn run<K, F, Fut>(
     changes: broadcast::Receiver<Change>,
     affected: impl FnMut(Option<Change>) -> Vec<ObjectRef<K>> + Send + 'static,
     visit: F,
+    reconciles: Reconciles,
     stop: impl Future<Output = ()> + Send + 'static,
 ) where
     K: Resource<DynamicType = ()> + Clone + Debug + Send + Sync + 'static,
@@ -84,10 +86,12 @@ pub async fn run<K, F, Fut>(
     let reconcile = {
         let failures = Arc::clone(&failures);
         move |object: Arc<K>, _: Arc<()>| {
-            let (visit, failures) = (Arc::clone(&visit), Arc::clone(&failures));
+            let (visit, failures, reconciles) = (Arc::clone(&visit), Arc::clone(&failures), reconciles.clone());
             async move {
                 let uid = object.uid().unwrap_or_default();
-                let wait = visit(object).await?;
+                let visited = visit(object).await;
+                reconciles.count(&visited);
+                let wait = visited?;
                 failures.reset(&uid);
                 Ok::<_, CallError>(wait.map_or_else(Action::await_change, Action::requeue))
             }

@@ -46,6 +46,23 @@ impl JobState {
         Self::Deleting,
     ];
 
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Resolving => "Resolving",
+            Self::Scheduling => "Scheduling",
+            Self::Starting => "Starting",
+            Self::Running => "Running",
+            Self::Cancelling => "Cancelling",
+            Self::ResultUnknown => "ResultUnknown",
+            Self::Succeeded => "Succeeded",
+            Self::Failed => "Failed",
+            Self::Cancelled => "Cancelled",
+            Self::Deleting => "Deleting",
+        }
+    }
+
     /// The state of a Job, by the order of precedence of spec section 9.
     #[must_use]
     pub fn of(job: &Job) -> Self {

@@ -116,6 +116,7 @@ fn what_decides_has_no_clock_no_async_and_no_client() {
         "ttl/decide.rs",
         "patch.rs",
         "backend/start_failure.rs",
+        "metrics/doubts.rs",
         "backend/kubernetes/limit.rs",
         "backend/kubernetes/observe.rs",
         "backend/kubernetes/silence.rs",

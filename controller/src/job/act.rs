@@ -21,9 +21,10 @@ use crate::{
     backend::{Backend, Observation},
     call::{CallError, bounded, found},
     clock::Clock,
-    events::Events,
+    metrics::Metrics,
     patch, references,
     stores::{NamespaceMetadata, Stores},
+    telemetry::Telemetry,
     write,
 };
 
@@ -38,7 +39,7 @@ pub struct JobController {
     backend: Arc<dyn Backend>,
     options: Options,
     clock: Clock,
-    events: Events,
+    telemetry: Telemetry,
 }
 
 impl std::fmt::Debug for JobController {
@@ -72,9 +73,13 @@ impl JobController {
         backend: Arc<dyn Backend>,
         options: Options,
         clock: Clock,
-        events: Events,
+        telemetry: Telemetry,
     ) -> Self {
-        Self { client, stores, backend, options, clock, events }
+        Self { client, stores, backend, options, clock, telemetry }
+    }
+
+    pub(super) fn metrics(&self) -> &Metrics {
+        &self.telemetry.metrics
     }
 
     /// Looks at a Job and takes steps until there is nothing to do now. Answers how long to wait, if a time is known.
@@ -144,7 +149,9 @@ impl JobController {
             Step::WriteStatus(status) => {
                 let written = write::status(&self.jobs(job), &job.metadata, &status).await?;
                 if let Some(written) = &written {
-                    self.events.tell(written, job.conditions(), written.conditions(), self.clock.now());
+                    let Telemetry { events, metrics } = &self.telemetry;
+                    events.tell(written, job.conditions(), written.conditions(), self.clock.now());
+                    metrics.job_written(job, written);
                 }
                 Ok(Outcome::Job(written.map(Box::new)))
             }

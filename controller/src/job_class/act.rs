@@ -26,6 +26,7 @@ use crate::{
     events::Events,
     patch, queue,
     stores::{Change, Stores, job_index::JobIndex},
+    telemetry::Telemetry,
     write,
 };
 
@@ -38,18 +39,20 @@ pub async fn run(
     stores: Stores,
     backend: Arc<dyn Backend>,
     clock: Clock,
-    events: Events,
+    telemetry: Telemetry,
     changes: broadcast::Receiver<Change>,
     stop: impl Future<Output = ()> + Send + 'static,
 ) {
     let (store, classes) = (stores.classes.clone(), stores.classes.clone());
+    let Telemetry { events, metrics } = telemetry;
     let controller =
         Arc::new(ClassController { client, classes: stores.classes, jobs: stores.job_index, backend, clock, events });
     let visit = move |class: Arc<JobClass>| {
         let controller = Arc::clone(&controller);
         async move { controller.visit(class).await }
     };
-    queue::run(store, changes, move |change| affected(&classes, change), visit, stop).await;
+    queue::run(store, changes, move |change| affected(&classes, change), visit, metrics.reconciles("jobclass"), stop)
+        .await;
 }
 
 fn affected(classes: &Store<JobClass>, change: Option<Change>) -> Vec<ObjectRef<JobClass>> {

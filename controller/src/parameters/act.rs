@@ -13,6 +13,7 @@ use tokio::sync::broadcast;
 use super::decide::{Step, View, decide, names};
 use crate::{
     call::{CallError, bounded},
+    metrics::Metrics,
     patch, queue,
     stores::{Change, Stores},
     write,
@@ -23,6 +24,7 @@ pub async fn run(
     client: Client,
     stores: Stores,
     changes: broadcast::Receiver<Change>,
+    metrics: Metrics,
     stop: impl Future<Output = ()> + Send + 'static,
 ) {
     let all = stores.kubernetes_parameters.clone();
@@ -32,7 +34,7 @@ pub async fn run(
         async move { visit(&client, &classes, &parameters).await }
     };
     let affected = move |change| affected(&settings, &stores.classes, change);
-    queue::run(all, changes, affected, visit, stop).await;
+    queue::run(all, changes, affected, visit, metrics.reconciles("parameters"), stop).await;
 }
 
 /// A class concerns the settings that it names, and, where it is gone, those that wait to go.

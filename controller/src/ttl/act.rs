@@ -15,6 +15,7 @@ use super::decide::{Step, decide};
 use crate::{
     call::{CallError, bounded, found},
     clock::Clock,
+    metrics::Metrics,
     queue,
     stores::Change,
     write,
@@ -26,6 +27,7 @@ pub async fn run(
     jobs: Store<Job>,
     clock: Clock,
     changes: broadcast::Receiver<Change>,
+    metrics: Metrics,
     stop: impl Future<Output = ()> + Send + 'static,
 ) {
     let store = jobs.clone();
@@ -34,14 +36,15 @@ pub async fn run(
         Some(_) => vec![],
         None => store.state().iter().map(|job| ObjectRef::from_obj(job.as_ref())).collect(),
     };
+    let reconciles = metrics.reconciles("ttl");
     let visit = move |job: Arc<Job>| {
-        let (client, clock) = (client.clone(), clock.clone());
-        async move { visit(&client, &clock, &job).await }
+        let (client, clock, metrics) = (client.clone(), clock.clone(), metrics.clone());
+        async move { visit(&client, &clock, &metrics, &job).await }
     };
-    queue::run(jobs, changes, affected, visit, stop).await;
+    queue::run(jobs, changes, affected, visit, reconciles, stop).await;
 }
 
-async fn visit(client: &Client, clock: &Clock, seen: &Job) -> Result<Option<Duration>, CallError> {
+async fn visit(client: &Client, clock: &Clock, metrics: &Metrics, seen: &Job) -> Result<Option<Duration>, CallError> {
     match decide(seen, clock.now()) {
         Step::Nothing => return Ok(None),
         Step::WaitUntil(expiry) => return Ok(Some(until(expiry, clock.now()))),
@@ -57,15 +60,21 @@ async fn visit(client: &Client, clock: &Clock, seen: &Job) -> Result<Option<Dura
     match decide(&live, now) {
         Step::Nothing => Ok(None),
         Step::WaitUntil(expiry) => Ok(Some(until(expiry, now))),
-        Step::Delete(expiry) => delete(&jobs, &live, now.duration_since(expiry)).await,
+        Step::Delete(expiry) => delete(&jobs, &live, metrics, now.duration_since(expiry)).await,
     }
 }
 
 /// With UID and resourceVersion: whoever wrote the Job since it was read wins.
-async fn delete(jobs: &Api<Job>, live: &Job, lag: SignedDuration) -> Result<Option<Duration>, CallError> {
+async fn delete(
+    jobs: &Api<Job>,
+    live: &Job,
+    metrics: &Metrics,
+    lag: SignedDuration,
+) -> Result<Option<Duration>, CallError> {
     let preconditions =
         Preconditions { uid: live.metadata.uid.clone(), resource_version: live.metadata.resource_version.clone() };
     write::deletion(jobs, &live.name_any(), preconditions).await?;
+    metrics.deleted_by_ttl(lag);
     let (namespace, name, lag_ms) = (live.namespace(), live.name_any(), lag.as_millis());
     tracing::info!(namespace, name, uid = live.uid(), lag_ms, "deleted by its TTL");
     Ok(None)

@@ -21,6 +21,7 @@ use super::{
 };
 use crate::{
     call::{CallError, bounded, found},
+    metrics::Metrics,
     queue,
     stores::{Change, Stores},
 };
@@ -60,6 +61,7 @@ pub async fn run(
     client: Client,
     stores: Stores,
     changes: broadcast::Receiver<Change>,
+    metrics: Metrics,
     stop: impl Future<Output = ()> + Send + 'static,
 ) {
     let natives = stores.native_jobs.clone();
@@ -68,7 +70,8 @@ pub async fn run(
         let (client, jobs) = (client.clone(), stores.jobs.clone());
         async move { visit(&client, &jobs, &native).await }
     };
-    queue::run(natives, changes, move |change| affected(&store, change), visit, stop).await;
+    queue::run(natives, changes, move |change| affected(&store, change), visit, metrics.reconciles("leftovers"), stop)
+        .await;
 }
 
 fn affected(natives: &Store<NativeJob>, change: Option<Change>) -> Vec<ObjectRef<NativeJob>> {
