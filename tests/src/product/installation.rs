@@ -59,13 +59,18 @@ pub async fn add_definitions(cluster: &Cluster) -> anyhow::Result<()> {
     cluster.add_crds(&definitions.iter().map(String::as_str).collect::<Vec<_>>()).await
 }
 
-/// A kubeconfig of a ServiceAccount, for programs inside of the cluster's namespaces.
-pub async fn kubeconfig_of(cluster: &Cluster, namespace: &str, account: &str) -> anyhow::Result<PathBuf> {
+/// A token of a ServiceAccount.
+pub async fn token_of(cluster: &Cluster, namespace: &str, account: &str) -> anyhow::Result<String> {
     let accounts = Api::<ServiceAccount>::namespaced(cluster.client().await?, namespace);
     let spec = TokenRequestSpec { expiration_seconds: Some(24 * 3600), ..TokenRequestSpec::default() };
     let request = TokenRequest { spec: Some(spec), ..TokenRequest::default() };
     let answer = accounts.create_token_request(account, &PostParams::default(), &request).await?;
-    let token = answer.status.context("a token")?.token;
+    answer.status.and_then(|status| status.token).context("a token")
+}
+
+/// A kubeconfig of a ServiceAccount, for programs inside of the cluster's namespaces.
+pub async fn kubeconfig_of(cluster: &Cluster, namespace: &str, account: &str) -> anyhow::Result<PathBuf> {
+    let token = token_of(cluster, namespace, account).await?;
     let text = fs::read_to_string(cluster.inside_kubeconfig())?;
     let mut kubeconfig: Value = serde_saphyr::from_str(&text).context("read the administrator's kubeconfig")?;
     let user = kubeconfig.pointer_mut("/users/0/user").context("a user")?;

@@ -32,13 +32,15 @@ pub struct Ports {
     pub webhook: u16,
     /// Of /healthz and /readyz.
     pub probes: u16,
+    /// Of /metrics.
+    pub metrics: u16,
 }
 
 impl Ports {
     /// Those of the manifests. The webhook configurations of this suite point there.
-    pub const MAIN: Self = Self { webhook: 9443, probes: 8081 };
+    pub const MAIN: Self = Self { webhook: 9443, probes: 8081, metrics: 8443 };
     /// For a second process beside it.
-    pub const BESIDE: Self = Self { webhook: 9444, probes: 8082 };
+    pub const BESIDE: Self = Self { webhook: 9444, probes: 8082, metrics: 8444 };
 }
 
 /// One process. Dropping it kills it.
@@ -69,6 +71,7 @@ impl Ayatori {
             .args(["--start-grace-permanent=8s", "--start-grace-auth=8s"])
             .arg(format!("--webhook-port={}", ports.webhook))
             .arg(format!("--health-probe-bind-address=127.0.0.1:{}", ports.probes))
+            .arg(format!("--metrics-bind-address=127.0.0.1:{}", ports.metrics))
             // A certificate from files has the names that it has.
             .args(is_own_certificate.then_some("--webhook-cert-extra-name=127.0.0.1"))
             .args(arguments)

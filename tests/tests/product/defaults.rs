@@ -26,7 +26,7 @@ use ayatori_tests::product::{
 static TURN: Mutex<()> = Mutex::const_new(());
 
 /// Runs a test that marks classes; afterwards none is marked.
-async fn in_turn<T>(test: T) -> anyhow::Result<()>
+pub(crate) async fn in_turn<T>(test: T) -> anyhow::Result<()>
 where
     T: AsyncFnOnce(&Scene) -> anyhow::Result<()>,
 {
@@ -44,7 +44,7 @@ where
     .await
 }
 
-fn marked(name: &str) -> Value {
+pub(crate) fn marked(name: &str) -> Value {
     let mut class = class(name);
     class["metadata"]["annotations"] = json!({IS_DEFAULT_JOB_CLASS_ANNOTATION: "true"});
     class

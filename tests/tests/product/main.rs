@@ -16,6 +16,7 @@ mod events;
 mod foreign_hands;
 mod life;
 mod literal;
+mod metrics;
 mod missing_references;
 mod pinned_class;
 mod pod_security;

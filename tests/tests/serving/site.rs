@@ -85,5 +85,6 @@ pub(crate) fn ports(test: u16) -> [Ports; 2] {
     [0, 1].map(|replica| Ports {
         webhook: Ports::MAIN.webhook + apart + replica,
         probes: Ports::MAIN.probes + apart + replica,
+        metrics: Ports::MAIN.metrics + apart + replica,
     })
 }
