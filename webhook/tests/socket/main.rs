@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ayatori_certs::SelfManaged;
-use ayatori_webhook::{Limits, Reviews, Server, Transport};
+use ayatori_webhook::{Limits, Metrics, Reviews, Server, Transport};
+use prometheus_client::encoding::prometheus_text::encode;
+use prometheus_client::registry::Registry;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -246,10 +248,20 @@ async fn a_new_certificate_is_seen_by_the_next_handshake_and_not_by_open_connect
     assert_eq!(Response::read(&mut open).await.status(), 200);
 }
 
+/// What is counted of connections.
+fn counted(metrics: &Metrics) -> Vec<String> {
+    let mut registry = Registry::default();
+    metrics.register(&mut registry);
+    let mut text = String::new();
+    encode(&mut text, &registry).unwrap();
+    text.lines().filter(|line| line.starts_with("webhook_")).map(str::to_owned).collect()
+}
+
 #[tokio::test]
 async fn without_a_certificate_handshakes_fail_and_nothing_else() {
     let source = SelfManaged::default();
     let reviews = Arc::new(Reviews::default());
+    let metrics = reviews.metrics().clone();
     let server = Server::bind("127.0.0.1:0".parse().unwrap(), &source, Transport::default(), LIMITS, reviews);
     let server = server.await.unwrap();
     let address = server.local_addr().unwrap();
@@ -258,6 +270,12 @@ async fn without_a_certificate_handshakes_fail_and_nothing_else() {
     socket.write_all(b"\x16\x03\x01 no hello").await.unwrap();
     assert!(cut_after(&mut socket).await < Duration::from_secs(1));
     assert!(!task.is_finished());
+    let mut silent = TcpStream::connect(address).await.unwrap();
+    sleep(Duration::from_millis(50)).await;
+    assert_eq!(counted(&metrics), ["webhook_connections 1", "webhook_failed_handshakes_total 1"]);
+    cut_after(&mut silent).await;
+    sleep(Duration::from_millis(50)).await;
+    assert_eq!(counted(&metrics), ["webhook_connections 0", "webhook_failed_handshakes_total 2"]);
 }
 
 #[tokio::test]
