@@ -11,7 +11,7 @@ use kube::{Api, Client, ResourceExt};
 use serde_json::Value;
 
 use super::{
-    decide::{Step, decide, rulings::is_released},
+    decide::{Step, decide, is_released},
     gather::Seen,
     options::Options,
     references::{Answer, READ_LIMIT, Reference},

@@ -20,13 +20,15 @@ use super::{
 use crate::backend::{Phase, Request};
 
 mod follow;
-pub(super) mod rulings;
+mod rulings;
 mod schedule;
 mod silence;
 mod stall;
 mod stop;
 #[cfg(test)]
 mod tests;
+
+pub use rulings::is_released;
 
 /// The next step.
 #[derive(Debug, Clone, PartialEq)]

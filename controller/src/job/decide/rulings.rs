@@ -18,9 +18,11 @@ fn ruling<'a>(job: &'a Job, type_: &str) -> Option<&'a str> {
     conditions::is_true(job.conditions(), type_).then_some(condition.message.as_str())
 }
 
-/// Whether an administrator said that the Job shall go, whatever becomes of its execution.
-pub(in crate::job) fn is_released(job: &Job) -> bool {
-    ruling(job, RELEASED).is_some()
+/// Whether the Job is deleted and an administrator said that it shall go, whatever becomes of its execution. Before the
+/// deletion nothing is given up, so that a backend that is away is waited for as ever.
+#[must_use]
+pub fn is_released(job: &Job) -> bool {
+    job.metadata.deletion_timestamp.is_some() && ruling(job, RELEASED).is_some()
 }
 
 /// A ruling on a Job that does not say that its result is unknown is turned down, once, with what it said.

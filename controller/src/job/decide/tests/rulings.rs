@@ -105,7 +105,9 @@ fn a_release_waits_for_the_deletion_and_keeps_an_end_that_was_seen() {
         settled.status = Some(*status);
     }
     assert_eq!(next(&settled, running(), true), Step::Wait);
+    assert!(!is_released(&living), "a backend that is away is not given up for it");
     let deleting = ruled("running", "Released", json!({"metadata": {"deletionTimestamp": NOW}}));
+    assert!(is_released(&deleting));
     let ended = Observation::Present(execution(ended(false, 3, EARLIER)));
     assert_eq!(says(&next(&deleting, ended, true), "Succeeded"), "False/ProcessFailed");
 }
