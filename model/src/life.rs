@@ -15,6 +15,7 @@
 use std::sync::RwLock;
 
 use ayatori_crds::{Job, JobClass, KubernetesExecutionParametersSpec, names::JOB_CLEANUP_FINALIZER};
+use jiff::Timestamp;
 use stateright::{Model, Property};
 
 mod cluster;
@@ -31,7 +32,7 @@ mod weakened;
 
 use cluster::{Execution, Pod};
 use kept::{Answers, Kept};
-use objects::Objects;
+use objects::{Objects, Patch};
 use state::{Action, Controller, Left, State, UIDS};
 use weakened::Without;
 
@@ -44,10 +45,12 @@ struct Setting {
     stale: u8,
     late: u8,
     meddling: u8,
+    silences: u8,
     ticks: u8,
     cancels: u8,
     deletes: u8,
     creates: u8,
+    rulings: u8,
     /// The Jobs have a deadline and a TTL of one tick.
     deadline: bool,
     ttl: bool,
@@ -64,10 +67,12 @@ impl Setting {
         stale: 0,
         late: 0,
         meddling: 0,
+        silences: 0,
         ticks: 0,
         cancels: 0,
         deletes: 0,
         creates: 0,
+        rulings: 0,
         deadline: false,
         ttl: false,
         misfortune: false,
@@ -79,10 +84,12 @@ impl Setting {
             stale: self.stale,
             late: self.late,
             meddling: self.meddling,
+            silences: self.silences,
             ticks: self.ticks,
             cancels: self.cancels,
             deletes: self.deletes,
             creates: self.creates,
+            rulings: self.rulings,
         }
     }
 }
@@ -97,28 +104,40 @@ struct World {
     objects: Objects,
     class: JobClass,
     parameters: KubernetesExecutionParametersSpec,
-    /// The first Job, as its user makes it.
-    first: Kept<Job>,
+    /// The two Jobs, as their user makes them.
+    made: [Kept<Job>; 2],
     decisions: Answers<controller::Seen, controller::Next>,
     observed: Answers<Looked, Kept<Observation>>,
     transitions: Answers<(Kept<Job>, Kept<Job>), Option<&'static str>>,
+    events: Answers<(Execution, cluster::Event, u8, bool), Option<Execution>>,
+    swept: Answers<Execution, Option<Execution>>,
+    created: Answers<(Kept<NativeJob>, usize, u8, u8), Kept<NativeJob>>,
+    limits: Answers<(Kept<NativeJob>, Kept<(String, Timestamp)>), Kept<Patch>>,
+    unprotections: Answers<Kept<NativeJob>, Option<Kept<Patch>>>,
+    expired: Answers<(Kept<Job>, u8), bool>,
     verdicts: RwLock<rest::Verdicts>,
 }
 
 impl World {
     fn new(setting: Setting, without: Option<Without>) -> Self {
         let objects = Objects::default();
-        let first = objects.job(objects::new_job(UIDS[0], &[], setting.deadline, setting.ttl));
+        let made = UIDS.map(|uid| objects.job(objects::new_job(uid, &[], setting.deadline, setting.ttl)));
         Self {
             setting,
             without,
             objects,
             class: objects::class(controller::CONTROLLER_NAME),
             parameters: objects::parameters(),
-            first,
+            made,
             decisions: Answers::default(),
             observed: Answers::default(),
             transitions: Answers::default(),
+            events: Answers::default(),
+            swept: Answers::default(),
+            created: Answers::default(),
+            limits: Answers::default(),
+            unprotections: Answers::default(),
+            expired: Answers::default(),
             verdicts: RwLock::default(),
         }
     }
@@ -126,8 +145,8 @@ impl World {
     /// The first Job was just made. `protected`: through our webhook, which adds the finalizer.
     fn initial(&self, protected: bool, foreign: bool) -> State {
         let Setting { deadline, ttl, .. } = self.setting;
-        let finalizers: &[&str] = if protected { &[JOB_CLEANUP_FINALIZER] } else { &[] };
-        let job = self.objects.job(objects::new_job(UIDS[0], finalizers, deadline, ttl));
+        let through_webhook = || self.objects.job(objects::new_job(UIDS[0], &[JOB_CLEANUP_FINALIZER], deadline, ttl));
+        let job = if protected { through_webhook() } else { self.made[0] };
         let mut executions = [Execution::NONE; 2];
         if foreign {
             executions[0].native = Some(self.objects.native(objects::foreign_native(

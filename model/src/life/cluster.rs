@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{
     kept::Kept,
-    objects::{BEGIN, Objects, instant},
+    objects::{Objects, instant},
 };
 use ayatori_controller::backend::kubernetes::{
     objects::{NativeCondition, NativeJob, NativePod, condition_is_true},
@@ -45,8 +45,26 @@ pub(super) enum Pod {
     Stuck { of: u8 },
     /// The task runs since that tick.
     Running { of: u8, since: u8 },
+    /// Its node does not answer. What was heard of it last is what is shown: that the task waits, or since when it runs.
+    Unheard {
+        of: u8,
+        heard: Option<u8>,
+        task: Task,
+        /// When the control plane saw that, and took the pod's readiness away.
+        noticed: Option<u8>,
+        /// When the native Job's controller deleted the pod, which stays until its node answers.
+        deleted: Option<u8>,
+    },
     /// The task is over.
     Ended { of: u8, since: u8, at: u8, exit: Exit, left: Left },
+}
+
+/// What goes on where nobody hears of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Task {
+    Stuck,
+    Running { since: u8 },
+    Ended { since: u8, at: u8, exit: Exit },
 }
 
 /// What stands under the name of one Job UID's native Job.
@@ -58,13 +76,21 @@ pub(super) struct Execution {
     pub(super) made: u8,
     /// Tasks that were started for this UID.
     pub(super) starts: u8,
+    /// An administrator's ruling ended the Job: its task may go on.
+    pub(super) given_up: bool,
 }
 
 impl Execution {
-    pub(super) const NONE: Self = Self { native: None, pod: Pod::None, made: 0, starts: 0 };
+    pub(super) const NONE: Self = Self { native: None, pod: Pod::None, made: 0, starts: 0, given_up: false };
 
+    /// The task runs, whoever hears of it.
     pub(super) fn is_running(&self) -> bool {
-        matches!(self.pod, Pod::Running { .. })
+        matches!(self.pod, Pod::Running { .. } | Pod::Unheard { task: Task::Running { .. }, .. })
+    }
+
+    /// Its node is known not to answer.
+    pub(super) fn is_silent(&self) -> bool {
+        matches!(self.pod, Pod::Unheard { noticed: Some(_), .. })
     }
 
     /// Whether its controller would make a pod now.
@@ -104,7 +130,7 @@ fn is_finished(native: &NativeJob) -> bool {
 }
 
 /// What the cluster may do next with an execution.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Event {
     /// A pod is made and its task starts, or a pod that was stuck gets its image.
     Start,
@@ -112,9 +138,15 @@ pub(super) enum Event {
     Stick,
     /// The task ends by itself.
     End(Exit),
+    /// Its node stops answering: whatever happens there, nothing is heard of it.
+    FallSilent,
+    /// The control plane notices.
+    Notice,
+    /// The node answers again, and says what has become of the task.
+    Answer,
     /// The native Job's controller counts the pod that is over or lost.
     Count,
-    /// It carries a stop out: the task is told to end, and ends with that.
+    /// It carries a stop out: the task is told to end, and ends with that. On a node that does not answer nobody hears it.
     Kill(Exit),
     /// It has stopped everything, and says so.
     Stopped,
@@ -146,6 +178,12 @@ impl Objects {
         let finished = is_finished(&native);
         let deleting = native.metadata.deletion_timestamp.is_some();
         let with_pod = |pod| Some(Execution { pod, ..execution });
+        if let Pod::Unheard { .. } = execution.pod
+            && let Some(pod) = unheard(execution.pod, event, clock)
+        {
+            let starts = execution.starts.saturating_add(u8::from(event == Event::Start));
+            return Some(Execution { pod, starts, ..execution });
+        }
         match (event, execution.pod) {
             (Event::Start, _) if execution.may_start() => {
                 let pod = Pod::Running { of: number, since: clock };
@@ -154,6 +192,20 @@ impl Objects {
             (Event::Stick, Pod::None) if execution.may_start() => with_pod(Pod::Stuck { of: number }),
             (Event::End(exit), Pod::Running { of, since }) => {
                 with_pod(Pod::Ended { of, since, at: clock, exit, left: Left::There })
+            }
+            (Event::FallSilent, Pod::Stuck { of }) => {
+                with_pod(Pod::Unheard { of, heard: None, task: Task::Stuck, noticed: None, deleted: None })
+            }
+            (Event::FallSilent, Pod::Running { of, since }) => {
+                let task = Task::Running { since };
+                with_pod(Pod::Unheard { of, heard: Some(since), task, noticed: None, deleted: None })
+            }
+            (Event::Kill(_), Pod::Unheard { of, heard, task, noticed, deleted: None })
+                if stop && !finished && !deleting =>
+            {
+                let native = self.saying(native, "FailureTarget", "DeadlineExceeded", clock);
+                let pod = Pod::Unheard { of, heard, task, noticed, deleted: Some(clock) };
+                Some(Execution { pod, ..execution.with(Some(native)) })
             }
             (Event::Kill(exit), Pod::Running { of, since }) if stop && !finished && !deleting => {
                 let native = self.saying(native, "FailureTarget", "DeadlineExceeded", clock);
@@ -171,7 +223,8 @@ impl Objects {
                 let native = self.saying(native, "Failed", "BackoffLimitExceeded", clock);
                 Some(Execution { pod: Pod::None, ..execution.with(Some(native)) })
             }
-            (Event::Stopped, pod) if stop && !finished && !deleting && !execution.is_running() => {
+            (Event::Stopped, Pod::Running { .. } | Pod::Unheard { .. }) => None,
+            (Event::Stopped, pod) if stop && !finished && !deleting => {
                 let pod = match pod {
                     Pod::Ended { of, since, at, exit, left: Left::Going } => {
                         Pod::Ended { of, since, at, exit, left: Left::Gone }
@@ -193,7 +246,10 @@ impl Objects {
                 changed.spec.suspend = true;
                 Some(Execution { pod: Pod::None, ..execution.with(Some(self.native(changed))) })
             }
-            (Event::LosePod, Pod::Running { .. }) => with_pod(if deleting { Pod::None } else { Pod::Lost }),
+            // By force, where its node does not answer: who does that vouches for the node's end.
+            (Event::LosePod, Pod::Running { .. } | Pod::Unheard { .. }) => {
+                with_pod(if deleting { Pod::None } else { Pod::Lost })
+            }
             _ => None,
         }
     }
@@ -202,11 +258,14 @@ impl Objects {
     pub(super) fn delete_native(&self, execution: Execution) -> Option<Execution> {
         let native = execution.native.filter(|native| native.metadata.deletion_timestamp.is_none())?;
         let mut changed = NativeJob::clone(&native);
-        changed.metadata.deletion_timestamp = Some(Time(BEGIN.parse().unwrap()));
+        changed.metadata.deletion_timestamp = Some(Time(instant(0)));
         Some(execution.with(Some(self.native(changed))))
     }
 
     fn saying(&self, native: Kept<NativeJob>, type_: &str, reason: &str, clock: u8) -> Kept<NativeJob> {
+        if condition_is_true(&native.status.conditions, type_).is_some() {
+            return native;
+        }
         let mut changed = NativeJob::clone(&native);
         changed.status.terminating = Some(0);
         changed.status.conditions.push(NativeCondition {
@@ -220,6 +279,25 @@ impl Objects {
     }
 }
 
+/// What becomes by itself of a pod whose node does not answer.
+fn unheard(pod: Pod, event: Event, clock: u8) -> Option<Pod> {
+    let Pod::Unheard { of, heard, task, noticed, deleted } = pod else { return None };
+    let with = |task, noticed| Some(Pod::Unheard { of, heard, task, noticed, deleted });
+    match (event, task) {
+        // Whatever the control plane has in mind: the kubelet does not know.
+        (Event::Start, Task::Stuck) => with(Task::Running { since: clock }, noticed),
+        (Event::End(exit), Task::Running { since }) => with(Task::Ended { since, at: clock, exit }, noticed),
+        (Event::Notice, _) if noticed.is_none() => with(task, Some(clock)),
+        (Event::Answer, Task::Stuck) => Some(if deleted.is_some() { Pod::None } else { Pod::Stuck { of } }),
+        (Event::Answer, Task::Running { since }) => Some(Pod::Running { of, since }),
+        (Event::Answer, Task::Ended { since, at, exit }) => {
+            let left = if deleted.is_some() { Left::Going } else { Left::There };
+            Some(Pod::Ended { of, since, at, exit, left })
+        }
+        _ => None,
+    }
+}
+
 /// Made by us, whoever it belongs to by now.
 pub(super) fn is_ours(native: &NativeJob) -> bool {
     native.metadata.labels.as_ref().is_some_and(|labels| labels.contains_key(JOB_UID_LABEL))
@@ -227,12 +305,18 @@ pub(super) fn is_ours(native: &NativeJob) -> bool {
 
 /// The pod as the kubelet writes it; `uid_of` names the native Job with that number.
 pub(super) fn pod_object(shown: Pod, uid_of: impl Fn(u8) -> String) -> Option<NativePod> {
+    let waiting = || json!({"waiting": {"reason": "ErrImageNeverPull", "message": "not there"}});
+    let running = |since| json!({"running": {"startedAt": instant(since)}});
+    let (mut conditions, mut deleted_at) = (json!([]), None);
     let (of, phase, state) = match shown {
         Pod::None | Pod::Lost => return None,
-        Pod::Stuck { of } => {
-            (of, "Pending", json!({"waiting": {"reason": "ErrImageNeverPull", "message": "not there"}}))
+        Pod::Stuck { of } => (of, "Pending", waiting()),
+        Pod::Running { of, since } => (of, "Running", running(since)),
+        Pod::Unheard { of, heard, noticed, deleted, .. } => {
+            let unready = |at| json!([{"type": "Ready", "status": "False", "lastTransitionTime": instant(at)}]);
+            (conditions, deleted_at) = (noticed.map_or(json!([]), unready), deleted.map(instant));
+            heard.map_or_else(|| (of, "Pending", waiting()), |since| (of, "Running", running(since)))
         }
-        Pod::Running { of, since } => (of, "Running", json!({"running": {"startedAt": instant(since)}})),
         Pod::Ended { of, since, at, exit, .. } => {
             let (code, phase, reason) = match exit {
                 Exit::Zero => (0, "Succeeded", "Completed"),
@@ -244,10 +328,10 @@ pub(super) fn pod_object(shown: Pod, uid_of: impl Fn(u8) -> String) -> Option<Na
             (of, phase, json!({"terminated": terminated}))
         }
     };
+    let containers = json!([{"name": CONTAINER, "containerID": "c", "state": state}]);
+    let status = json!({"phase": phase, "conditions": conditions, "containerStatuses": containers});
     let owner = json!([{"apiVersion": "batch/v1", "kind": "Job", "name": "n", "uid": uid_of(of)}]);
-    let status =
-        json!({"phase": phase, "containerStatuses": [{"name": CONTAINER, "containerID": "c", "state": state}]});
-    let metadata = json!({"ownerReferences": owner, "uid": "pod"});
+    let metadata = json!({"ownerReferences": owner, "uid": "pod", "deletionTimestamp": deleted_at});
     let object = json!({"metadata": metadata, "spec": {"nodeName": "node"}, "status": status});
     let pod: NativePod = serde_json::from_value(object).unwrap();
     Some(NativePod { gone: matches!(shown, Pod::Ended { left: Left::Gone, .. }), ..pod })

@@ -53,6 +53,7 @@ pub(super) struct Seen {
     pub(super) observation: Kept<Observation>,
     pub(super) observation_is_live: bool,
     pub(super) asked_why: bool,
+    pub(super) backend_fails: bool,
     /// The limit of the native Job in the store, which only a weakened controller asks for.
     pub(super) limit: Option<i64>,
     pub(super) clock: u8,
@@ -112,10 +113,10 @@ impl World {
             adapter: "kubernetes",
             reference_type: REFERENCE_TYPE,
             observation,
-            observation_is_live: known.observation_is_live || self.without == Some(Without::LiveAbsence),
+            observation_is_live: known.observation_is_live || self.without.is_some_and(|without| without.looks(&job)),
             references: None,
             explanation: known.asked_why.then_some(""),
-            backend_fails: false,
+            backend_fails: known.backend_fails,
             patience: PATIENCE,
         };
         self.sent(&job, decide(&view, instant(known.clock)))
@@ -175,18 +176,22 @@ impl World {
     }
 
     /// The patch that takes our finalizer off a native Job.
-    pub(super) fn unprotecting(&self, native: &NativeJob) -> Option<Kept<Patch>> {
-        let mut metadata = native.metadata.clone();
-        metadata.resource_version = Some("read right before".to_owned());
-        patch::remove_finalizer(&metadata, BACKEND_CLEANUP_FINALIZER).map(|body| self.objects.patch(body, false))
+    pub(super) fn unprotecting(&self, native: Kept<NativeJob>) -> Option<Kept<Patch>> {
+        self.unprotections.of(native, |native| {
+            let mut metadata = native.metadata.clone();
+            metadata.resource_version = Some("read right before".to_owned());
+            patch::remove_finalizer(&metadata, BACKEND_CLEANUP_FINALIZER).map(|body| self.objects.patch(body, false))
+        })
     }
 
     /// The patch that gives a native Job a limit of its own.
-    pub(super) fn limiting(&self, native: &NativeJob, ends: Timestamp) -> Kept<Patch> {
-        let mut metadata = native.metadata.clone();
-        metadata.resource_version = Some("read right before".to_owned());
-        let seconds = limit::seconds(native, ends);
-        self.objects.patch(patch::set_where_seen(&metadata, "/spec/activeDeadlineSeconds", &json!(seconds)), false)
+    pub(super) fn limiting(&self, native: Kept<NativeJob>, wanted: Kept<(String, Timestamp)>) -> Kept<Patch> {
+        self.limits.of((native, wanted), |(native, wanted)| {
+            let mut metadata = native.metadata.clone();
+            metadata.resource_version = Some("read right before".to_owned());
+            let seconds = limit::seconds(native, wanted.1);
+            self.objects.patch(patch::set_where_seen(&metadata, "/spec/activeDeadlineSeconds", &json!(seconds)), false)
+        })
     }
 
     /// What the production adapter says of these objects.

@@ -2,10 +2,14 @@
 
 use ayatori_crds::{
     ConditionStatus, Job, JobState, JobStatus,
-    conditions::{self, ACCEPTED, SCHEDULED, SUCCEEDED},
+    conditions::{self, ACCEPTED, SCHEDULED, SUCCEEDED, reason},
 };
 
-use super::{cluster::Execution, state::State};
+use super::{
+    cluster::Execution,
+    state::{Ruling, State},
+};
+use ayatori_controller::backend::{Observation, Phase};
 
 /// What a write broke.
 pub(super) fn broken_by(before: &Job, after: &Job) -> Option<&'static str> {
@@ -47,9 +51,51 @@ pub(super) fn broken_by(before: &Job, after: &Job) -> Option<&'static str> {
         () if !references(&old).iter().all(|reference| references(&new).contains(reference)) => {
             Some("I6: a reference changed")
         }
+        () if !over
+            && ended_by(&new, reason::BACKEND_LOST)
+            && !(conditions::says_unknown(&old.conditions) && Ruling::BackendLost.is_on(before)) =>
+        {
+            Some("E4: a ruling counted on a Job that was not in doubt")
+        }
+        () if !over
+            && ended_by(&new, reason::RELEASED)
+            && !(before.metadata.deletion_timestamp.is_some() && Ruling::Released.is_on(before)) =>
+        {
+            Some("F3: a Job was abandoned that nobody deletes and releases")
+        }
         () if old.observed_generation > new.observed_generation => Some("A4: observedGeneration went back"),
         () if !JobState::of(before).may_become(JobState::of(after)) => Some("section 9: a transition that is none"),
         () => None,
+    }
+}
+
+fn ended_by(status: &JobStatus, reason: &str) -> bool {
+    status.result.as_ref().is_some_and(|result| result.reason.as_deref() == Some(reason))
+}
+
+/// An administrator's word ended it, whatever becomes of its task.
+pub(super) fn is_ruled_over(job: &Job) -> bool {
+    job.status
+        .as_ref()
+        .is_some_and(|status| [reason::BACKEND_LOST, reason::RELEASED].iter().any(|reason| ended_by(status, reason)))
+}
+
+/// What is wrong with a write of ours, beside the live look that the writer had taken before, if any.
+pub(super) fn broken_by_ruling(before: &Job, after: &Job, looked: Option<&Observation>) -> Option<&'static str> {
+    let counts = |job: &Job| job.status.as_ref().is_some_and(|status| ended_by(status, reason::BACKEND_LOST));
+    if counts(before) || !counts(after) {
+        return None;
+    }
+    match looked {
+        None => Some("E4: a ruling counted without a live look"),
+        Some(Observation::Present(execution)) => match execution.phase {
+            Phase::Ended(_) => Some("E4: a ruling went before an end that was seen"),
+            Phase::Running { .. } if execution.silence.is_none() => {
+                Some("E4: a ruling went before a task that was seen to run")
+            }
+            _ => None,
+        },
+        Some(_) => None,
     }
 }
 
@@ -68,6 +114,7 @@ pub(super) fn broken_in(state: &State) -> Option<&'static str> {
         let over = job.is_some_and(|job| job.status.as_ref().is_some_and(|status| status.completion_time.is_some()));
         match () {
             () if execution.starts > 1 => Some("I1: it was started twice"),
+            () if execution.given_up => None,
             () if execution.is_running() && job.is_none() => Some("I8: the Job is gone while its task runs"),
             () if execution.is_running() && over => Some("I7: the Job is over while its task runs"),
             () => None,
@@ -77,6 +124,9 @@ pub(super) fn broken_in(state: &State) -> Option<&'static str> {
 
 /// What is wrong with a start, right after it.
 pub(super) fn broken_by_start(state: &State, uid: usize, after: &Execution) -> Option<&'static str> {
+    if after.given_up {
+        return None;
+    }
     let Some(job) = state.job_of(uid) else { return Some("I8: a start without its Job") };
     let status = job.status.clone().unwrap_or_default();
     let native = after.native.as_ref().and_then(|native| native.metadata.uid.clone());

@@ -11,9 +11,11 @@ use std::{
 };
 
 /// A value on a [`Shelf`]. Two are equal where their texts are.
-pub(super) struct Kept<T: 'static> {
+pub(super) struct Kept<T: 'static>(&'static Numbered<T>);
+
+struct Numbered<T> {
     number: u32,
-    value: &'static T,
+    value: T,
 }
 
 impl<T> Clone for Kept<T> {
@@ -28,13 +30,13 @@ impl<T> Deref for Kept<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        self.value
+        &self.0.value
     }
 }
 
 impl<T> PartialEq for Kept<T> {
     fn eq(&self, other: &Self) -> bool {
-        self.number == other.number
+        self.0.number == other.0.number
     }
 }
 
@@ -48,19 +50,19 @@ impl<T> PartialOrd for Kept<T> {
 
 impl<T> Ord for Kept<T> {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.number.cmp(&other.number)
+        self.0.number.cmp(&other.0.number)
     }
 }
 
 impl<T> Hash for Kept<T> {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.number.hash(state);
+        self.0.number.hash(state);
     }
 }
 
 impl<T> fmt::Debug for Kept<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "#{}", self.number)
+        write!(f, "#{}", self.0.number)
     }
 }
 
@@ -83,7 +85,7 @@ impl<T: Send + Sync> Shelf<T> {
         }
         let mut all = self.by_text.write().unwrap();
         let number = u32::try_from(all.len()).unwrap();
-        *all.entry(text).or_insert_with(|| Kept { number, value: Box::leak(Box::new(value)) })
+        *all.entry(text).or_insert_with(|| Kept(Box::leak(Box::new(Numbered { number, value }))))
     }
 
     pub(super) fn len(&self) -> usize {

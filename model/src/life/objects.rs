@@ -2,13 +2,20 @@
 
 use std::fmt;
 
-use ayatori_crds::{Job, JobClass, KubernetesExecutionParametersSpec, job::DesiredState};
+use ayatori_crds::{
+    ConditionStatus, Job, JobClass, KubernetesExecutionParametersSpec,
+    conditions::{self, Wanted},
+    job::DesiredState,
+};
 use jiff::Timestamp;
 use json_patch::Patch as Operations;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Value, json};
 
-use super::kept::{Answers, Kept, Shelf};
+use super::{
+    kept::{Answers, Kept, Shelf},
+    state::Ruling,
+};
 use ayatori_controller::backend::{Observation, kubernetes::objects::NativeJob};
 
 /// The name of every Job: two UIDs follow each other under it.
@@ -24,11 +31,12 @@ const SEEN: &str = "seen";
 
 /// The first instant of the model; everything is made then.
 pub(super) const BEGIN: &str = "2026-01-01T00:00:00Z";
+/// The same in seconds: the time is asked for in every step.
+const BEGIN_SECOND: i64 = 1_767_225_600;
 
 /// The time after so many ticks.
 pub(super) fn instant(tick: u8) -> Timestamp {
-    let begin: Timestamp = BEGIN.parse().unwrap();
-    Timestamp::from_second(begin.as_second() + i64::from(tick) * TICK).unwrap()
+    Timestamp::from_second(BEGIN_SECOND + i64::from(tick) * TICK).unwrap()
 }
 
 /// A patch as production builds it, without its resourceVersion.
@@ -66,6 +74,9 @@ pub(super) struct Objects {
     limits: Shelf<(String, Timestamp)>,
     patched_jobs: Patched<Job>,
     patched_natives: Patched<NativeJob>,
+    deleted_jobs: Answers<Kept<Job>, Kept<Job>>,
+    cancelled_jobs: Answers<Kept<Job>, Kept<Job>>,
+    ruled_jobs: Answers<(Kept<Job>, Ruling), Kept<Job>>,
 }
 
 impl Objects {
@@ -90,19 +101,39 @@ impl Objects {
     }
 
     /// The Job once its deletion was asked for.
-    pub(super) fn deleting(&self, job: &Job) -> Kept<Job> {
-        let mut job = job.clone();
-        job.metadata.deletion_timestamp = Some(Time(BEGIN.parse().unwrap()));
-        self.job(job)
+    pub(super) fn deleting(&self, job: Kept<Job>) -> Kept<Job> {
+        self.deleted_jobs.of(job, |job| {
+            let mut job = Job::clone(job);
+            job.metadata.deletion_timestamp = Some(Time(instant(0)));
+            self.job(job)
+        })
     }
 
     /// The Job once its cancellation was asked for.
-    pub(super) fn cancelled(&self, job: &Job) -> Kept<Job> {
-        let mut job = job.clone();
-        job.spec.desired_state = DesiredState::Cancelled;
-        // The API server counts changes of the spec.
-        job.metadata.generation = job.metadata.generation.map(|generation| generation + 1);
-        self.job(job)
+    pub(super) fn cancelled(&self, job: Kept<Job>) -> Kept<Job> {
+        self.cancelled_jobs.of(job, |job| {
+            let mut job = Job::clone(job);
+            job.spec.desired_state = DesiredState::Cancelled;
+            // The API server counts changes of the spec.
+            job.metadata.generation = job.metadata.generation.map(|generation| generation + 1);
+            self.job(job)
+        })
+    }
+
+    /// The Job once an administrator has ruled on it, through its status.
+    pub(super) fn ruled(&self, job: Kept<Job>, ruling: Ruling) -> Kept<Job> {
+        self.ruled_jobs.of((job, ruling), |_| {
+            let mut job = Job::clone(&job);
+            let generation = job.metadata.generation;
+            let wanted = Wanted {
+                type_: ruling.condition(),
+                status: ConditionStatus::True,
+                reason: "Ruling",
+                message: "ann: the node burnt down".to_owned(),
+            };
+            conditions::set(&mut job.status.get_or_insert_default().conditions, wanted, generation, instant(0));
+            self.job(job)
+        })
     }
 
     /// A JSON merge patch, or a list of JSON patch operations. `guarded` says whether its resourceVersion counts.

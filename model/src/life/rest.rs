@@ -9,19 +9,21 @@ use ayatori_crds::{
     job::DesiredState,
 };
 
+use ayatori_controller::job::decide::is_released;
+
 use super::{
     World,
-    cluster::{Event, Execution, Exit, is_ours},
+    cluster::{Event, Execution, Exit, Pod, is_ours},
     kept::Kept,
-    state::{Action, Controller, State},
+    state::{Action, Controller, Ruling, State},
 };
 
 /// What the cluster will do in the end, if it can.
-pub(super) const CLUSTER: [Event; 5] =
-    [Event::Count, Event::Kill(Exit::Signal), Event::Kill(Exit::Zero), Event::Stopped, Event::Collect];
-/// What may take for ever.
-const BY_ITSELF: [Event; 5] =
-    [Event::Start, Event::End(Exit::Zero), Event::End(Exit::One), Event::Stick, Event::Forget];
+pub(super) const CLUSTER: [Event; 6] =
+    [Event::Count, Event::Kill(Exit::Signal), Event::Kill(Exit::Zero), Event::Stopped, Event::Collect, Event::Notice];
+/// What may take for ever. After the third: misfortune.
+const BY_ITSELF: [Event; 6] =
+    [Event::Start, Event::End(Exit::Zero), Event::Answer, Event::End(Exit::One), Event::Stick, Event::Forget];
 
 /// Ticks after which waiting for a time counts as rest: whatever is waited for here takes one.
 const LONG_ENOUGH: u8 = 5;
@@ -43,7 +45,7 @@ pub(super) type Verdicts = HashMap<Core, Option<&'static str>>;
 impl World {
     /// What may take for ever.
     pub(super) fn by_itself(&self) -> &'static [Event] {
-        if self.setting.misfortune { &BY_ITSELF } else { &BY_ITSELF[..2] }
+        if self.setting.misfortune { &BY_ITSELF } else { &BY_ITSELF[..3] }
     }
 
     /// What is wrong with what follows from a state, once nothing fails any more.
@@ -74,14 +76,15 @@ impl World {
 
     fn followed(&self, core: Core, path: &mut HashSet<Core>, found: &mut Verdicts) -> Option<&'static str> {
         let state = self.calm(core);
-        let certain = match self.certain(&state) {
+        let mut certain = match self.certain(&state) {
             Ok(certain) => certain,
             Err(wrong) => return Some(wrong),
         };
-        if certain.is_empty()
-            && let Some(wrong) = self.wrong_at_rest(&state)
-        {
-            return Some(wrong);
+        if certain.is_empty() {
+            if let Some(wrong) = self.wrong_at_rest(&state) {
+                return Some(wrong);
+            }
+            certain = self.ruled(&state);
         }
         let by_itself = self.cluster(&state, self.by_itself());
         certain.into_iter().chain(by_itself).find_map(|next| {
@@ -92,10 +95,30 @@ impl World {
 
     /// The state of a core, with nothing left to go wrong.
     fn calm(&self, core: Core) -> State {
-        let mut state = self.initial(false, false);
-        (state.job, state.executions, state.clock) = (core.job, core.executions, core.clock);
-        state.left = super::Setting::CALM.left();
-        state
+        State {
+            job: core.job,
+            executions: core.executions,
+            controllers: [Controller::default(); 2],
+            late: vec![],
+            clock: core.clock,
+            left: super::Setting::CALM.left(),
+            broken: None,
+        }
+    }
+
+    /// What an administrator can do about a state in which nothing more happens for certain.
+    fn ruled(&self, state: &State) -> Vec<State> {
+        let Some(job) = state.job.filter(|_| self.setting.rulings > 0) else { return vec![] };
+        let helps = |ruling: Ruling| match ruling {
+            Ruling::BackendLost => conditions::says_unknown(job.conditions()),
+            Ruling::Released => job.metadata.deletion_timestamp.is_some(),
+        };
+        let rule = |ruling| {
+            let mut open = state.clone();
+            open.left.rulings = 1;
+            self.after(&open, Action::Rule(ruling))
+        };
+        Ruling::ALL.into_iter().filter(|ruling| helps(*ruling)).filter_map(rule).collect()
     }
 
     fn cluster(&self, state: &State, events: &[Event]) -> Vec<State> {
@@ -150,8 +173,12 @@ impl World {
     /// What is wrong with a state in which nothing more happens for certain.
     fn wrong_at_rest(&self, state: &State) -> Option<&'static str> {
         let Some(job) = state.job else {
-            let leftover =
-                state.executions.iter().any(|execution| execution.native.is_some_and(|native| is_ours(&native)));
+            // It is stopped; whether it heeds that cannot be seen.
+            let waits = |execution: &Execution| execution.is_silent() && execution.given_up;
+            let leftover = state
+                .executions
+                .iter()
+                .any(|execution| execution.native.is_some_and(|native| is_ours(&native)) && !waits(execution));
             return leftover.then_some("what a Job left behind is not swept");
         };
         let succeeded = conditions::find(job.conditions(), SUCCEEDED);
@@ -160,11 +187,19 @@ impl World {
         let cancelled = job.spec.desired_state == DesiredState::Cancelled;
         let foreign = execution.native.is_some_and(|native| !is_ours(&native));
         match JobState::of(&job) {
+            _ if is_released(&job) => Some("a Job that was released does not go"),
+            state if !state.is_terminal() && is_unknown && Ruling::BackendLost.is_on(&job) => {
+                Some("a ruling is not carried out")
+            }
+            // Nothing proves an end on a node that does not answer: it is for an administrator to say (F3).
+            JobState::Deleting if is_unknown && execution.is_silent() => None,
             JobState::Deleting => Some("a deletion does not complete"),
             state if state.is_terminal() => {
                 job.spec.ttl_seconds_after_finished.map(|_| "a Job that is over outlives its TTL")
             }
+            _ if is_unknown && matches!(execution.pod, Pod::Running { .. }) => Some("a Job that runs stays in doubt"),
             _ if is_unknown => None,
+            _ if execution.is_silent() => Some("nothing is said of a node that does not answer"),
             _ if cancelled => Some("a cancellation does not complete"),
             _ if execution.may_start() || execution.is_running() || foreign => None,
             _ => Some("a Job is stuck"),

@@ -37,10 +37,7 @@ impl World {
             Body::Create(_) if execution.native.is_some() => self.read(state, request.uid, job),
             Body::Create(rendered) => {
                 let made = execution.made + 1;
-                let mut native = NativeJob::clone(&rendered);
-                native.metadata.uid = Some(native_uid(request.uid, made));
-                native.metadata.creation_timestamp = Some(Time(instant(state.clock)));
-                let native = Some(self.objects.native(native));
+                let native = Some(self.created(rendered, request.uid, made, state.clock));
                 state.executions[request.uid] = cluster::Execution { native, made, ..execution };
                 shown(native)
             }
@@ -66,24 +63,33 @@ impl World {
                 }
             },
             Body::Limit(wanted) => {
-                let (id, ends) = &*wanted;
                 let free = execution.native.filter(|native| {
-                    native.spec.active_deadline_seconds.is_none() && native.metadata.uid.as_ref() == Some(id)
+                    native.spec.active_deadline_seconds.is_none() && native.metadata.uid.as_ref() == Some(&wanted.0)
                 });
                 let Some(native) = free else { return shown(execution.native) };
-                let patched = self.objects.patched_native(native, self.limiting(&native, *ends));
+                let patched = self.objects.patched_native(native, self.limiting(native, wanted));
                 self.change(state, request.uid, execution.with(patched));
                 shown(patched)
             }
             Body::Unprotect(id) => {
                 let ours = execution.native.filter(|native| native.metadata.uid.as_deref() == Some(&**id));
-                let patch = ours.and_then(|native| Some((native, self.unprotecting(&native)?)));
+                let patch = ours.and_then(|native| Some((native, self.unprotecting(native)?)));
                 let Some((native, patch)) = patch else { return shown(execution.native) };
                 let patched = self.objects.patched_native(native, patch);
                 self.change(state, request.uid, execution.with(patched));
                 self.read(state, request.uid, job)
             }
         }
+    }
+
+    /// The native Job as the API server makes it.
+    fn created(&self, rendered: Kept<NativeJob>, uid: usize, number: u8, clock: u8) -> Kept<NativeJob> {
+        self.created.of((rendered, uid, number, clock), |_| {
+            let mut native = NativeJob::clone(&rendered);
+            native.metadata.uid = Some(native_uid(uid, number));
+            native.metadata.creation_timestamp = Some(Time(instant(clock)));
+            self.objects.native(native)
+        })
     }
 
     /// A live look at the native Job and its pods.
@@ -120,7 +126,7 @@ impl World {
         if preconditions.is_some_and(|seen| !seen.newest) || job.metadata.deletion_timestamp.is_some() {
             return false;
         }
-        let deleting = self.objects.deleting(&job);
+        let deleting = self.objects.deleting(job);
         self.write_job(state, Some(deleting));
         true
     }
@@ -136,6 +142,9 @@ impl World {
         if let (Some(before), Some(after)) = (state.job, after) {
             let broken = self.transitions.of((before, after), |_| invariants::broken_by(&before, &after));
             state.broken = state.broken.or(broken);
+        }
+        if let Some(job) = after.filter(|job| invariants::is_ruled_over(job)) {
+            state.executions[index(&job)].given_up = true;
         }
         if let Some(last) = after.filter(|job| gone(job)) {
             state.broken = state.broken.or_else(|| invariants::broken_by_its_end(&last));

@@ -1,6 +1,6 @@
 //! A state of the world, small enough to keep millions of them.
 
-use ayatori_crds::Job;
+use ayatori_crds::{Job, conditions};
 
 use super::{
     cluster::{Event, Execution, Pod},
@@ -32,6 +32,8 @@ pub(super) struct Left {
     pub(super) late: u8,
     /// Somebody or something meddles with an execution.
     pub(super) meddling: u8,
+    /// The node of a pod stops answering.
+    pub(super) silences: u8,
     /// The clock moves on.
     pub(super) ticks: u8,
     /// The user cancels.
@@ -40,6 +42,8 @@ pub(super) struct Left {
     pub(super) deletes: u8,
     /// The user makes a Job anew under the same name.
     pub(super) creates: u8,
+    /// An administrator rules.
+    pub(super) rulings: u8,
 }
 
 /// The whole world.
@@ -95,6 +99,8 @@ pub(super) struct Visit {
     pub(super) observed: Option<(Kept<Observation>, bool)>,
     /// The backend's records were asked why nothing shows; they said nothing.
     pub(super) asked_why: bool,
+    /// A request to the backend failed, and the visit went on.
+    pub(super) backend_fails: bool,
 }
 
 /// A request on its way.
@@ -116,6 +122,29 @@ pub(super) enum Stopping {
     All,
 }
 
+/// What an administrator rules, by a condition that only who may write `jobs/status` can set (spec E4, F3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Ruling {
+    BackendLost,
+    Released,
+}
+
+impl Ruling {
+    pub(super) const ALL: [Self; 2] = [Self::BackendLost, Self::Released];
+
+    pub(super) fn condition(self) -> &'static str {
+        match self {
+            Self::BackendLost => conditions::BACKEND_LOST,
+            Self::Released => conditions::RELEASED,
+        }
+    }
+
+    /// Whether it stands in the Job.
+    pub(super) fn is_on(self, job: &Job) -> bool {
+        conditions::is_true(job.conditions(), self.condition())
+    }
+}
+
 /// What may happen next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
@@ -126,6 +155,8 @@ pub(super) enum Action {
     Die(usize),
     /// A controller sends its next request, gives it up, and it lands later.
     SendLate(usize),
+    /// A request of a controller to the backend fails, whether it was carried out or not, in a visit that goes on.
+    BackendFails(usize, bool),
     /// A request that was thought lost lands.
     Land(usize),
     Stop(usize, Stopping),
@@ -138,6 +169,7 @@ pub(super) enum Action {
     Sweep(usize),
     Cluster(usize, Event),
     Tick,
+    Rule(Ruling),
     Cancel,
     Delete,
     Create,

@@ -2,19 +2,20 @@
 
 use ayatori_controller::{
     backend::kubernetes::leftovers,
+    job::decide::is_released,
     ttl::decide::{Step as TtlStep, decide as decide_ttl},
 };
 use ayatori_crds::Job;
 
 use super::{
     World,
-    cluster::{Event, Pod},
+    cluster::{Event, Execution, Pod},
     controller::{Body, Next, Seen},
     invariants,
     kept::Kept,
-    objects::{self, instant},
+    objects::instant,
     server::Answer,
-    state::{Action, Controller, JobVersion, Request, State, Stopping, Stores, UIDS, Visit, index},
+    state::{Action, Controller, JobVersion, Left, Request, Ruling, State, Stopping, Stores, Visit, index},
     weakened::Without,
 };
 
@@ -58,10 +59,26 @@ impl World {
                 state.late.push(Request { uid: index(&job), newest, body });
                 return (!never).then_some(());
             }
+            Action::BackendFails(which, carried_out) => {
+                let Intent { visit, pod, next } = self.intent(state, which)?;
+                let JobVersion { job, newest } = visit.job;
+                match next {
+                    // Only who was released does not wait for a backend that is away.
+                    _ if !is_released(&job) => return None,
+                    Next::Send(Body::Job(_)) => return None,
+                    Next::Send(body) if carried_out => {
+                        self.carry_out(state, Request { uid: index(&job), newest, body }, job, pod);
+                    }
+                    Next::Send(_) => {}
+                    Next::ReadExecution if !carried_out => {}
+                    _ => return None,
+                }
+                state.controllers[which].visit = Some(Visit { backend_fails: true, ..visit });
+            }
             Action::Land(which) => {
                 let request = state.late.remove(which);
                 // Nobody waits for the answer.
-                let nobody = state.job.unwrap_or(self.first);
+                let nobody = state.job.unwrap_or(self.made[0]);
                 self.carry_out(state, request, nobody, Pod::None);
             }
             Action::Stop(which, stopping) => {
@@ -79,7 +96,7 @@ impl World {
             Action::Follow(which) => state.controllers[which].stores = Stores::default(),
             Action::Expire(which) => {
                 let job = state.job?;
-                let expired = is_expired(job, state.clock);
+                let expired = self.is_expired(job, state.clock);
                 state.controllers[which].expired = expired.then_some(JobVersion { job, newest: true });
             }
             Action::DeleteExpired(which) => self.delete_expired(state, which)?,
@@ -88,8 +105,13 @@ impl World {
                 if Event::MEDDLING.contains(&event) {
                     spend(&mut state.left.meddling)?;
                 }
-                let orphan = state.job_of(uid).is_none();
-                let after = self.objects.after(state.executions[uid], event, state.clock, orphan)?;
+                if event == Event::FallSilent {
+                    spend(&mut state.left.silences)?;
+                }
+                let asked = (state.executions[uid], event, state.clock, state.job_of(uid).is_none());
+                let after = self.events.of(asked, |(execution, event, clock, orphan)| {
+                    self.objects.after(*execution, *event, *clock, *orphan)
+                })?;
                 if event == Event::Start {
                     state.broken = invariants::broken_by_start(state, uid, &after);
                 }
@@ -99,10 +121,16 @@ impl World {
                 spend(&mut state.left.ticks)?;
                 state.clock += 1;
             }
+            Action::Rule(ruling) => {
+                spend(&mut state.left.rulings)?;
+                // Before it has a status, the Job says nothing that one could rule on.
+                let job = state.job.filter(|job| job.status.is_some())?;
+                self.write_job(state, Some(self.objects.ruled(job, ruling)));
+            }
             Action::Cancel => {
                 spend(&mut state.left.cancels)?;
                 let job = state.job.filter(|job| job.metadata.deletion_timestamp.is_none())?;
-                self.write_job(state, Some(self.objects.cancelled(&job)));
+                self.write_job(state, Some(self.objects.cancelled(job)));
             }
             Action::Delete => {
                 spend(&mut state.left.deletes)?;
@@ -113,8 +141,7 @@ impl World {
                 if state.job.is_some() {
                     return None;
                 }
-                let job = objects::new_job(UIDS[1], &[], self.setting.deadline, self.setting.ttl);
-                self.write_job(state, Some(self.objects.job(job)));
+                self.write_job(state, Some(self.made[1]));
             }
         }
         Some(())
@@ -124,7 +151,7 @@ impl World {
     fn intent(&self, state: &State, which: usize) -> Option<Intent> {
         let begun = || {
             let job = state.stored_job(which)?;
-            Some(Visit { job, job_is_live: false, observed: None, asked_why: false })
+            Some(Visit { job, job_is_live: false, observed: None, asked_why: false, backend_fails: false })
         };
         let visit = state.controllers[which].visit.or_else(begun)?;
         let job = visit.job.job;
@@ -133,9 +160,9 @@ impl World {
             visit.observed.unwrap_or_else(|| (self.observation(job, native, pod), false));
         let limit = native.and_then(|native| native.spec.active_deadline_seconds);
         let limit = limit.filter(|_| self.without == Some(Without::StopAtZero));
-        let Visit { job_is_live, asked_why, .. } = visit;
+        let Visit { job_is_live, asked_why, backend_fails, .. } = visit;
         let clock = state.clock;
-        let seen = Seen { job, job_is_live, observation, observation_is_live, asked_why, limit, clock };
+        let seen = Seen { job, job_is_live, observation, observation_is_live, asked_why, backend_fails, limit, clock };
         Some(Intent { visit, pod, next: self.next(seen) })
     }
 
@@ -155,6 +182,10 @@ impl World {
             Next::ReadExecution => self.read(state, index(&job), job),
             Next::Send(body) => self.carry_out(state, Request { uid: index(&job), newest, body }, job, pod),
         };
+        if let Answer::Job(Some(after)) = answer {
+            let looked = visit.observed.filter(|(_, live)| *live).map(|(seen, _)| seen);
+            state.broken = state.broken.or_else(|| invariants::broken_by_ruling(&job, &after, looked.as_deref()));
+        }
         match answer {
             Answer::Job(Some(answered)) if index(&answered) == index(&job) && state.job == Some(answered) => {
                 Some(Visit { job: JobVersion { job: answered, newest: true }, job_is_live: true, ..visit })
@@ -165,12 +196,16 @@ impl World {
         }
     }
 
+    fn is_expired(&self, job: Kept<Job>, clock: u8) -> bool {
+        self.expired.of((job, clock), |_| matches!(decide_ttl(&job, instant(clock)), TtlStep::Delete(_)))
+    }
+
     fn delete_expired(&self, state: &mut State, which: usize) -> Option<()> {
         let expired = state.controllers[which].expired.take()?;
         let now = state.job;
         let preconditions = Some(expired).filter(|_| self.without != Some(Without::TtlPreconditions));
         if self.delete_job(state, preconditions)
-            && now.is_none_or(|job| index(&job) != index(&expired.job) || !is_expired(job, state.clock))
+            && now.is_none_or(|job| index(&job) != index(&expired.job) || !self.is_expired(job, state.clock))
         {
             state.broken = Some("I9: a TTL deleted something else than the Job that was over");
         }
@@ -180,23 +215,27 @@ impl World {
     /// One step of the sweeper, for a native Job whose Job is gone by a live read.
     fn sweep(&self, state: &mut State, uid: usize) -> Option<()> {
         let execution = state.executions[uid];
-        let native = execution.native.filter(|native| leftovers::marks(native).is_some())?;
-        if state.job_of(uid).is_some() {
+        if execution.native.is_none() || state.job_of(uid).is_some() {
             return None;
         }
-        state.executions[uid] = match leftovers::decide(&native) {
-            leftovers::Step::Wait => return None,
-            leftovers::Step::Delete => self.objects.delete_native(execution)?,
+        state.executions[uid] = self.swept.of(execution, |execution| self.swept(*execution))?;
+        Some(())
+    }
+
+    fn swept(&self, execution: Execution) -> Option<Execution> {
+        let native = execution.native.filter(|native| leftovers::marks(native).is_some())?;
+        match leftovers::decide(&native) {
+            leftovers::Step::Wait => None,
+            leftovers::Step::Delete => self.objects.delete_native(execution),
             leftovers::Step::Stop => {
                 let id = native.metadata.uid.as_deref().unwrap_or_default();
                 let stop = ayatori_controller::patch::set_by_uid(id, "/spec/activeDeadlineSeconds", &0.into());
-                execution.with(self.objects.patched_native(native, self.objects.patch(stop, false)))
+                Some(execution.with(self.objects.patched_native(native, self.objects.patch(stop, false))))
             }
             leftovers::Step::Unprotect => {
-                execution.with(self.objects.patched_native(native, self.unprotecting(&native)?))
+                Some(execution.with(self.objects.patched_native(native, self.unprotecting(native)?)))
             }
-        };
-        Some(())
+        }
     }
 
     /// Every action that may be possible.
@@ -210,6 +249,9 @@ impl World {
             if expired.is_some() {
                 actions.push(Action::DeleteExpired(which));
             }
+            if state.job.is_some_and(|job| is_released(&job)) {
+                actions.extend([false, true].map(|carried_out| Action::BackendFails(which, carried_out)));
+            }
             if state.left.late > 0 {
                 actions.push(Action::SendLate(which));
             }
@@ -221,20 +263,23 @@ impl World {
             }
         }
         actions.extend((0..state.late.len()).map(Action::Land));
+        let Left { meddling, silences, ticks, cancels, deletes, creates, rulings, .. } = state.left;
         for uid in 0..state.executions.len() {
             if state.executions[uid].native.is_some() {
+                let mut may =
+                    |events: &[Event]| actions.extend(events.iter().map(|event| Action::Cluster(uid, *event)));
+                may(&super::rest::CLUSTER);
+                may(self.by_itself());
+                may(if meddling > 0 { &Event::MEDDLING } else { &[] });
+                may(if silences > 0 { &[Event::FallSilent] } else { &[] });
                 actions.push(Action::Sweep(uid));
-                actions.extend(super::rest::CLUSTER.map(|event| Action::Cluster(uid, event)));
-                actions.extend(self.by_itself().iter().map(|event| Action::Cluster(uid, *event)));
-                actions.extend(Event::MEDDLING.map(|event| Action::Cluster(uid, event)));
             }
         }
-        actions.extend([Action::Tick, Action::Cancel, Action::Delete, Action::Create]);
+        actions.extend(Ruling::ALL.map(Action::Rule).into_iter().filter(|_| rulings > 0));
+        let people =
+            [(ticks, Action::Tick), (cancels, Action::Cancel), (deletes, Action::Delete), (creates, Action::Create)];
+        actions.extend(people.into_iter().filter(|(left, _)| *left > 0).map(|(_, action)| action));
     }
-}
-
-fn is_expired(job: Kept<Job>, clock: u8) -> bool {
-    matches!(decide_ttl(&job, instant(clock)), TtlStep::Delete(_))
 }
 
 /// One less of what is left; None where nothing is.

@@ -107,6 +107,35 @@ fn two_controllers_survive_meddling() {
 }
 
 #[test]
+fn one_controller_survives_silent_nodes() {
+    let silent = Setting { silences: 1, ticks: 1, deletes: 0, ..ONE };
+    let stuck = Setting { misfortune: true, ..silent };
+    holds("one, silence", stuck, CAP, &["Completed", "ProcessFailed", "Cancelled", "ImagePullFailed", "ResultUnknown"]);
+    let late = Setting { ticks: 2, deadline: true, cancels: 0, ..silent };
+    holds("one, silence and a deadline", late, CAP, &["Completed", "DeadlineExceeded", "ResultUnknown"]);
+}
+
+#[test]
+fn two_controllers_survive_silent_nodes() {
+    let setting = Setting { silences: 1, ticks: 1, deletes: 0, ..TWO };
+    holds("two, silence", setting, CAP, &["Completed", "Cancelled", "ResultUnknown"]);
+}
+
+#[test]
+fn one_controller_carries_rulings_out() {
+    let met = ["Completed", "Cancelled", "ResultUnknown", "BackendLost", "Released"];
+    holds("one, rulings", Setting { rulings: 1, meddling: 1, ..ONE }, CAP, &met);
+    let silent = Setting { rulings: 1, silences: 1, ticks: 1, cancels: 0, deletes: 0, ..ONE };
+    holds("one, rulings on silence", silent, CAP, &["Completed", "ResultUnknown", "BackendLost"]);
+}
+
+#[test]
+fn two_controllers_carry_rulings_out() {
+    let setting = Setting { rulings: 1, meddling: 1, cancels: 0, ..TWO };
+    holds("two, rulings", setting, CAP, &["Completed", "Cancelled", "ResultUnknown", "BackendLost", "Released"]);
+}
+
+#[test]
 fn everything_at_once_when_asked_for() {
     if std::env::var_os(DEEP).is_none_or(|value| value != "1") {
         return;
@@ -134,6 +163,14 @@ fn needed(without: Without) -> Setting {
         Without::StopProof => ONE,
         Without::LiveAbsence => Setting { stale: 1, deletes: 0, ..TWO },
         Without::Evidence => Setting { stale: 1, cancels: 0, deletes: 0, ..TWO },
+        Without::LifeInSilence => Setting { silences: 1, ticks: 1, deletes: 0, ..ONE },
+        Without::DoubtBeforeRuling => Setting { rulings: 1, cancels: 0, deletes: 0, ..ONE },
+        Without::LookBeforeRuling | Without::EvidenceBeforeRuling => {
+            Setting { rulings: 1, silences: 1, ticks: 1, cancels: 0, deletes: 0, ..ONE }
+        }
+        Without::DeletionBeforeRelease => Setting { rulings: 1, deletes: 0, ..ONE },
+        Without::DoubtInSilence => Setting { silences: 1, cancels: 0, deletes: 0, ..ONE },
+        Without::HeardAgain => Setting { silences: 1, ticks: 1, cancels: 0, deletes: 0, ..ONE },
     }
 }
 

@@ -3,14 +3,17 @@
 
 use ayatori_crds::{
     Job,
-    conditions::{self, STOPPING},
+    conditions::{self, STOPPING, SUCCEEDED},
     job::{DesiredState, Reference},
     names::JOB_CLEANUP_FINALIZER,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::Value;
 
-use super::objects::{BEGIN, FOREIGN};
+use super::{
+    objects::{FOREIGN, instant},
+    state::Ruling,
+};
 use ayatori_controller::backend::{End, Execution, Observation, Phase};
 
 /// A rule that is left out.
@@ -44,15 +47,29 @@ pub(super) enum Without {
     StopAtZero,
     /// An absence in a store is read live before it counts.
     LiveAbsence,
-    /// Silence is no verdict.
+    /// What shows nothing is no verdict.
     Evidence,
+    /// A task on a node that does not answer may go on, also after a stop.
+    LifeInSilence,
+    /// Silence that lasts is told.
+    DoubtInSilence,
+    /// What is heard of again is in doubt no more.
+    HeardAgain,
     /// A deleted Job gets its verdict before it goes.
     VerdictFirst,
+    /// A ruling that the backend is lost counts only on a Job that is in doubt.
+    DoubtBeforeRuling,
+    /// The execution is read live before a ruling counts.
+    LookBeforeRuling,
+    /// What that look shows goes before the ruling.
+    EvidenceBeforeRuling,
+    /// A release waits for the deletion.
+    DeletionBeforeRelease,
 }
 
 impl Without {
     /// All of them.
-    pub(super) const ALL: [Self; 16] = [
+    pub(super) const ALL: [Self; 23] = [
         Self::StatusVersion,
         Self::FinalizerPreconditions,
         Self::TtlPreconditions,
@@ -68,8 +85,24 @@ impl Without {
         Self::StopAtZero,
         Self::LiveAbsence,
         Self::Evidence,
+        Self::LifeInSilence,
+        Self::DoubtInSilence,
+        Self::HeardAgain,
         Self::VerdictFirst,
+        Self::DoubtBeforeRuling,
+        Self::LookBeforeRuling,
+        Self::EvidenceBeforeRuling,
+        Self::DeletionBeforeRelease,
     ];
+
+    /// Whether it takes what it sees for a live look.
+    pub(super) fn looks(self, job: &Job) -> bool {
+        match self {
+            Self::LiveAbsence => true,
+            Self::LookBeforeRuling => Ruling::BackendLost.is_on(job),
+            _ => false,
+        }
+    }
 
     /// What the controller believes of the Job without the rule.
     pub(super) fn job(self, job: &mut Job, observation: &Observation) {
@@ -92,8 +125,17 @@ impl Without {
             }
             Self::VerdictFirst if job.metadata.deletion_timestamp.is_some() => {
                 if let Some(status) = job.status.as_mut() {
-                    status.completion_time.get_or_insert_with(|| Time(BEGIN.parse().unwrap()));
+                    status.completion_time.get_or_insert_with(|| Time(instant(0)));
                 }
+            }
+            Self::DoubtBeforeRuling if Ruling::BackendLost.is_on(job) => {
+                let status = job.status.get_or_insert_default();
+                if let Some(said) = status.conditions.iter_mut().find(|condition| condition.type_ == SUCCEEDED) {
+                    said.reason = conditions::reason::RESULT_UNKNOWN.to_owned();
+                }
+            }
+            Self::DeletionBeforeRelease if Ruling::Released.is_on(job) => {
+                job.metadata.deletion_timestamp.get_or_insert_with(|| Time(instant(0)));
             }
             _ => {}
         }
@@ -121,6 +163,16 @@ impl Without {
         match (self, &execution.phase) {
             (Self::StopAtZero, _) => execution.stop_requested |= limit == Some(1),
             (Self::StopPrepared, Phase::Prepared) if cancelled => execution.stop_requested = true,
+            (Self::LifeInSilence, _) if stopping && execution.silence.is_some() => {
+                execution.phase = Phase::Lost { why: "its node is silent".to_owned() };
+            }
+            (Self::EvidenceBeforeRuling, _) if Ruling::BackendLost.is_on(job) => {
+                execution.phase = Phase::Unknown { why: "the ruling says so".to_owned() };
+            }
+            (Self::DoubtInSilence, _) => execution.silence = None,
+            (Self::HeardAgain, Phase::Running { .. }) if conditions::says_unknown(job.conditions()) => {
+                execution.phase = Phase::Unknown { why: "it was in doubt before".to_owned() };
+            }
             (Self::StopProof, _) if stopping && execution.stop_requested => execution.phase = Phase::Stopped,
             (Self::Evidence, Phase::Unknown { .. }) => {
                 execution.phase = Phase::Ended(End {
