@@ -51,6 +51,7 @@ struct Setting {
     deletes: u8,
     creates: u8,
     rulings: u8,
+    refusals: u8,
     /// The Jobs have a deadline and a TTL of one tick.
     deadline: bool,
     ttl: bool,
@@ -73,6 +74,7 @@ impl Setting {
         deletes: 0,
         creates: 0,
         rulings: 0,
+        refusals: 0,
         deadline: false,
         ttl: false,
         misfortune: false,
@@ -90,6 +92,7 @@ impl Setting {
             deletes: self.deletes,
             creates: self.creates,
             rulings: self.rulings,
+            refusals: self.refusals,
         }
     }
 }
@@ -159,6 +162,7 @@ impl World {
             controllers: [Controller::default(); 2],
             late: vec![],
             clock: 0,
+            refuses: false,
             left: self.setting.left(),
             broken: None,
         }

@@ -165,6 +165,11 @@ pub(super) enum Event {
 }
 
 impl Event {
+    /// Where there is none yet.
+    pub(super) fn makes_a_pod(self) -> bool {
+        matches!(self, Self::Start | Self::Stick)
+    }
+
     /// Done by people and accidents, not by a cluster that works.
     pub(super) const MEDDLING: [Self; 4] = [Self::Vanish, Self::Suspend, Self::LosePod, Self::DeleteRequest];
 }

@@ -52,7 +52,7 @@ pub(super) struct Seen {
     pub(super) job_is_live: bool,
     pub(super) observation: Kept<Observation>,
     pub(super) observation_is_live: bool,
-    pub(super) asked_why: bool,
+    pub(super) explanation: Option<&'static str>,
     pub(super) backend_fails: bool,
     /// The limit of the native Job in the store, which only a weakened controller asks for.
     pub(super) limit: Option<i64>,
@@ -115,7 +115,7 @@ impl World {
             observation,
             observation_is_live: known.observation_is_live || self.without.is_some_and(|without| without.looks(&job)),
             references: None,
-            explanation: known.asked_why.then_some(""),
+            explanation: known.explanation.map(|said| if self.without == Some(Without::WhyTold) { "" } else { said }),
             backend_fails: known.backend_fails,
             patience: PATIENCE,
         };

@@ -26,6 +26,8 @@ pub(super) const NAMESPACE: &str = "n";
 pub(super) const FOREIGN: &str = "foreign";
 /// Seconds that one tick of the clock takes: the deadline and the TTL of the Jobs here.
 pub(super) const TICK: i64 = 60;
+/// What a refused request is told.
+pub(super) const REFUSED: &str = "exceeded quota";
 /// What a resourceVersion is called while a request is on its way: whether it is still the newest is for the server.
 const SEEN: &str = "seen";
 

@@ -15,6 +15,7 @@ use super::{
     World,
     cluster::{Event, Execution, Exit, Pod, is_ours},
     kept::Kept,
+    objects::REFUSED,
     state::{Action, Controller, Ruling, State},
 };
 
@@ -37,6 +38,14 @@ pub(super) struct Core {
     job: Option<Kept<Job>>,
     executions: [Execution; 2],
     clock: u8,
+    refuses: bool,
+}
+
+impl Core {
+    fn of(state: &State) -> Self {
+        let State { job, executions, clock, refuses, .. } = *state;
+        Self { job, executions, clock, refuses }
+    }
 }
 
 /// What is known of cores: what is wrong with what follows, if anything.
@@ -50,7 +59,7 @@ impl World {
 
     /// What is wrong with what follows from a state, once nothing fails any more.
     pub(super) fn wrong_in_the_end(&self, state: &State) -> Option<&'static str> {
-        let core = Core { job: state.job, executions: state.executions, clock: state.clock };
+        let core = Core::of(state);
         if let Some(verdict) = self.verdicts.read().unwrap().get(&core) {
             return *verdict;
         }
@@ -86,11 +95,12 @@ impl World {
             }
             certain = self.ruled(&state);
         }
-        let by_itself = self.cluster(&state, self.by_itself());
-        certain.into_iter().chain(by_itself).find_map(|next| {
-            let core = Core { job: next.job, executions: next.executions, clock: next.clock };
-            next.broken.or_else(|| self.follow(core, path, found))
-        })
+        let mut by_itself = self.cluster(&state, self.by_itself());
+        by_itself.extend(self.after(&state, Action::Relent));
+        certain
+            .into_iter()
+            .chain(by_itself)
+            .find_map(|next| next.broken.or_else(|| self.follow(Core::of(&next), path, found)))
     }
 
     /// The state of a core, with nothing left to go wrong.
@@ -101,6 +111,7 @@ impl World {
             controllers: [Controller::default(); 2],
             late: vec![],
             clock: core.clock,
+            refuses: core.refuses,
             left: super::Setting::CALM.left(),
             broken: None,
         }
@@ -201,6 +212,10 @@ impl World {
             _ if is_unknown => None,
             _ if execution.is_silent() => Some("nothing is said of a node that does not answer"),
             _ if cancelled => Some("a cancellation does not complete"),
+            _ if state.refuses && execution.native.is_none_or(|_| execution.may_start()) => {
+                let told = succeeded.is_some_and(|c| c.message.contains(REFUSED));
+                (!told).then_some("nobody is told what the cluster refuses")
+            }
             _ if execution.may_start() || execution.is_running() || foreign => None,
             _ => Some("a Job is stuck"),
         }

@@ -9,7 +9,7 @@ use super::{
     controller::Body,
     invariants,
     kept::Kept,
-    objects::{Patch, instant},
+    objects::{Patch, REFUSED, instant},
     state::{JobVersion, Request, State, index, native_uid},
     weakened::Without,
 };
@@ -33,6 +33,10 @@ impl World {
         let shown = |native: Option<Kept<NativeJob>>| Answer::Execution(self.observation(job, native, pod));
         match request.body {
             Body::Job(patch) => self.patch_job(state, request, patch),
+            // A quota is asked before it is looked whether there is one.
+            Body::Create(_) if state.refuses => {
+                Answer::Execution(self.objects.observation(Observation::Refused { why: REFUSED.to_owned() }))
+            }
             // Refused, as there is one: what stands there is read.
             Body::Create(_) if execution.native.is_some() => self.read(state, request.uid, job),
             Body::Create(rendered) => {

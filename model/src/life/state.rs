@@ -44,6 +44,8 @@ pub(super) struct Left {
     pub(super) creates: u8,
     /// An administrator rules.
     pub(super) rulings: u8,
+    /// The cluster begins to refuse what is made.
+    pub(super) refusals: u8,
 }
 
 /// The whole world.
@@ -58,6 +60,8 @@ pub(super) struct State {
     /// Requests that were thought lost, in order.
     pub(super) late: Vec<Request>,
     pub(super) clock: u8,
+    /// A quota is full: the cluster makes neither native Jobs nor pods.
+    pub(super) refuses: bool,
     pub(super) left: Left,
     /// What was broken on the way here: nothing follows.
     pub(super) broken: Option<&'static str>,
@@ -97,8 +101,8 @@ pub(super) struct Visit {
     pub(super) job_is_live: bool,
     /// What an answer or a live look has shown, and whether it was a look.
     pub(super) observed: Option<(Kept<Observation>, bool)>,
-    /// The backend's records were asked why nothing shows; they said nothing.
-    pub(super) asked_why: bool,
+    /// What the backend's records said when they were asked why nothing shows.
+    pub(super) explanation: Option<&'static str>,
     /// A request to the backend failed, and the visit went on.
     pub(super) backend_fails: bool,
 }
@@ -170,6 +174,9 @@ pub(super) enum Action {
     Cluster(usize, Event),
     Tick,
     Rule(Ruling),
+    Refuse,
+    /// The quota has room again.
+    Relent,
     Cancel,
     Delete,
     Create,

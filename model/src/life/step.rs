@@ -13,7 +13,7 @@ use super::{
     controller::{Body, Next, Seen},
     invariants,
     kept::Kept,
-    objects::instant,
+    objects::{REFUSED, instant},
     server::Answer,
     state::{Action, Controller, JobVersion, Left, Request, Ruling, State, Stopping, Stores, Visit, index},
     weakened::Without,
@@ -108,6 +108,10 @@ impl World {
                 if event == Event::FallSilent {
                     spend(&mut state.left.silences)?;
                 }
+                let needs_a_pod = event.makes_a_pod() && state.executions[uid].pod == Pod::None;
+                if needs_a_pod && state.refuses {
+                    return None;
+                }
                 let asked = (state.executions[uid], event, state.clock, state.job_of(uid).is_none());
                 let after = self.events.of(asked, |(execution, event, clock, orphan)| {
                     self.objects.after(*execution, *event, *clock, *orphan)
@@ -127,6 +131,11 @@ impl World {
                 let job = state.job.filter(|job| job.status.is_some())?;
                 self.write_job(state, Some(self.objects.ruled(job, ruling)));
             }
+            Action::Refuse => {
+                spend(&mut state.left.refusals)?;
+                state.refuses = true;
+            }
+            Action::Relent => state.refuses = false,
             Action::Cancel => {
                 spend(&mut state.left.cancels)?;
                 let job = state.job.filter(|job| job.metadata.deletion_timestamp.is_none())?;
@@ -151,7 +160,7 @@ impl World {
     fn intent(&self, state: &State, which: usize) -> Option<Intent> {
         let begun = || {
             let job = state.stored_job(which)?;
-            Some(Visit { job, job_is_live: false, observed: None, asked_why: false, backend_fails: false })
+            Some(Visit { job, job_is_live: false, observed: None, explanation: None, backend_fails: false })
         };
         let visit = state.controllers[which].visit.or_else(begun)?;
         let job = visit.job.job;
@@ -160,9 +169,10 @@ impl World {
             visit.observed.unwrap_or_else(|| (self.observation(job, native, pod), false));
         let limit = native.and_then(|native| native.spec.active_deadline_seconds);
         let limit = limit.filter(|_| self.without == Some(Without::StopAtZero));
-        let Visit { job_is_live, asked_why, backend_fails, .. } = visit;
+        let Visit { job_is_live, explanation, backend_fails, .. } = visit;
         let clock = state.clock;
-        let seen = Seen { job, job_is_live, observation, observation_is_live, asked_why, backend_fails, limit, clock };
+        let seen =
+            Seen { job, job_is_live, observation, observation_is_live, explanation, backend_fails, limit, clock };
         Some(Intent { visit, pod, next: self.next(seen) })
     }
 
@@ -177,7 +187,10 @@ impl World {
         let JobVersion { job, newest } = visit.job;
         let answer = match next {
             Next::Rest | Next::Wait => return None,
-            Next::AskWhy => return Some(Visit { asked_why: true, ..visit }),
+            Next::AskWhy => {
+                let said = if state.refuses { REFUSED } else { "" };
+                return Some(Visit { explanation: Some(said), ..visit });
+            }
             Next::ReadJob => Answer::Job(state.job),
             Next::ReadExecution => self.read(state, index(&job), job),
             Next::Send(body) => self.carry_out(state, Request { uid: index(&job), newest, body }, job, pod),
@@ -263,7 +276,7 @@ impl World {
             }
         }
         actions.extend((0..state.late.len()).map(Action::Land));
-        let Left { meddling, silences, ticks, cancels, deletes, creates, rulings, .. } = state.left;
+        let Left { meddling, silences, ticks, cancels, deletes, creates, rulings, refusals, .. } = state.left;
         for uid in 0..state.executions.len() {
             if state.executions[uid].native.is_some() {
                 let mut may =
@@ -276,8 +289,14 @@ impl World {
             }
         }
         actions.extend(Ruling::ALL.map(Action::Rule).into_iter().filter(|_| rulings > 0));
-        let people =
-            [(ticks, Action::Tick), (cancels, Action::Cancel), (deletes, Action::Delete), (creates, Action::Create)];
+        actions.extend(Some(Action::Relent).filter(|_| state.refuses));
+        let people = [
+            (ticks, Action::Tick),
+            (cancels, Action::Cancel),
+            (deletes, Action::Delete),
+            (creates, Action::Create),
+            (refusals, Action::Refuse),
+        ];
         actions.extend(people.into_iter().filter(|(left, _)| *left > 0).map(|(_, action)| action));
     }
 }

@@ -136,6 +136,17 @@ fn two_controllers_carry_rulings_out() {
 }
 
 #[test]
+fn one_controller_survives_refusals() {
+    let setting = Setting { refusals: 2, ticks: 1, misfortune: true, ..ONE };
+    holds("one, refused", setting, CAP, &["Completed", "ProcessFailed", "Cancelled"]);
+}
+
+#[test]
+fn two_controllers_survive_refusals() {
+    holds("two, refused", Setting { refusals: 1, ..TWO }, CAP, &["Completed", "Cancelled"]);
+}
+
+#[test]
 fn everything_at_once_when_asked_for() {
     if std::env::var_os(DEEP).is_none_or(|value| value != "1") {
         return;
@@ -169,6 +180,7 @@ fn needed(without: Without) -> Setting {
             Setting { rulings: 1, silences: 1, ticks: 1, cancels: 0, deletes: 0, ..ONE }
         }
         Without::DeletionBeforeRelease => Setting { rulings: 1, deletes: 0, ..ONE },
+        Without::RefusedAgain | Without::RefusalTold | Without::WhyTold => Setting { refusals: 1, deletes: 0, ..ONE },
         Without::DoubtInSilence => Setting { silences: 1, cancels: 0, deletes: 0, ..ONE },
         Without::HeardAgain => Setting { silences: 1, ticks: 1, cancels: 0, deletes: 0, ..ONE },
     }

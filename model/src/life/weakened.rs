@@ -3,7 +3,7 @@
 
 use ayatori_crds::{
     Job,
-    conditions::{self, STOPPING, SUCCEEDED},
+    conditions::{self, SCHEDULED, STOPPING, SUCCEEDED, reason},
     job::{DesiredState, Reference},
     names::JOB_CLEANUP_FINALIZER,
 };
@@ -65,11 +65,17 @@ pub(super) enum Without {
     EvidenceBeforeRuling,
     /// A release waits for the deletion.
     DeletionBeforeRelease,
+    /// A create that was refused is tried again.
+    RefusedAgain,
+    /// A refused create is told, and rests.
+    RefusalTold,
+    /// The backend's records are asked why an execution shows nothing.
+    WhyTold,
 }
 
 impl Without {
     /// All of them.
-    pub(super) const ALL: [Self; 23] = [
+    pub(super) const ALL: [Self; 26] = [
         Self::StatusVersion,
         Self::FinalizerPreconditions,
         Self::TtlPreconditions,
@@ -93,6 +99,9 @@ impl Without {
         Self::LookBeforeRuling,
         Self::EvidenceBeforeRuling,
         Self::DeletionBeforeRelease,
+        Self::RefusedAgain,
+        Self::RefusalTold,
+        Self::WhyTold,
     ];
 
     /// Whether it takes what it sees for a live look.
@@ -131,7 +140,7 @@ impl Without {
             Self::DoubtBeforeRuling if Ruling::BackendLost.is_on(job) => {
                 let status = job.status.get_or_insert_default();
                 if let Some(said) = status.conditions.iter_mut().find(|condition| condition.type_ == SUCCEEDED) {
-                    said.reason = conditions::reason::RESULT_UNKNOWN.to_owned();
+                    said.reason = reason::RESULT_UNKNOWN.to_owned();
                 }
             }
             Self::DeletionBeforeRelease if Ruling::Released.is_on(job) => {
@@ -158,6 +167,14 @@ impl Without {
                 orphaned: None,
             });
         }
+        let was_refused = conditions::find(job.conditions(), SCHEDULED).filter(|c| c.reason == reason::BACKEND_REFUSED);
+        match (self, &*observation, was_refused) {
+            (Self::RefusedAgain, Observation::Absent, Some(told)) => {
+                *observation = Observation::Refused { why: told.message.clone() };
+            }
+            (Self::RefusalTold, Observation::Refused { .. }, _) => *observation = Observation::Absent,
+            _ => {}
+        }
         let Observation::Present(execution) = observation else { return };
         let cancelled = job.spec.desired_state == DesiredState::Cancelled;
         match (self, &execution.phase) {
@@ -177,7 +194,7 @@ impl Without {
             (Self::Evidence, Phase::Unknown { .. }) => {
                 execution.phase = Phase::Ended(End {
                     success: false,
-                    reason: conditions::reason::PROCESS_FAILED,
+                    reason: reason::PROCESS_FAILED,
                     message: "nothing is seen of it any more".to_owned(),
                     exit_code: Some(1),
                     started_at: None,
