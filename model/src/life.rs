@@ -1,23 +1,14 @@
-//! A model of the whole life of a Job on Kubernetes, checked state by state (stateright).
+//! The model: its settings, what it keeps, and what must hold. What is modelled and what is not is said at the crate.
 //!
-//! The code under test is production's: what is decided (`job::decide`, `ttl::decide`, the sweeper's `decide`), what is
-//! seen (`observe`), what is sent (`patch`, `render`). The model owns the rest: an API server with its preconditions, a
-//! native Job's controller and kubelet, two controllers that live at once without any election, each paused between any
-//! two requests, dead at any moment, on stores that stopped following; requests that land late; people who cancel,
-//! delete, create anew and meddle.
-//!
-//! In every state the invariants of spec section 9 hold, and whatever happened before, once nothing fails any more
-//! everything comes to rest: over, or unknown with a cause; a deletion completes; then nothing is written.
-//!
-//! A model that finds nothing may be blind: so each rule that keeps executions apart is left out once
-//! ([`weakened::Without`]), and the model must find what goes wrong then.
+//! A model that finds nothing may be blind: so each rule that keeps executions apart or gets them to rest is left out
+//! once ([`weakened::Without`]), and the model must find what goes wrong then.
 
 use std::sync::RwLock;
 
-use ayatori_crds::{Job, JobClass, KubernetesExecutionParametersSpec, names::JOB_CLEANUP_FINALIZER};
-use jiff::Timestamp;
+use ayatori_crds::{Job, KubernetesExecutionParametersSpec, names::JOB_CLEANUP_FINALIZER};
 use stateright::{Model, Property};
 
+mod around;
 mod cluster;
 mod controller;
 mod invariants;
@@ -30,9 +21,10 @@ mod step;
 mod tests;
 mod weakened;
 
+use around::{Around, Classes};
 use cluster::{Execution, Pod};
 use kept::{Answers, Kept};
-use objects::{Objects, Patch};
+use objects::{Limit, Objects, Patch};
 use state::{Action, Controller, Left, State, UIDS};
 use weakened::Without;
 
@@ -52,6 +44,7 @@ struct Setting {
     creates: u8,
     rulings: u8,
     refusals: u8,
+    changes: u8,
     /// The Jobs have a deadline and a TTL of one tick.
     deadline: bool,
     ttl: bool,
@@ -75,6 +68,7 @@ impl Setting {
         creates: 0,
         rulings: 0,
         refusals: 0,
+        changes: 0,
         deadline: false,
         ttl: false,
         misfortune: false,
@@ -93,6 +87,7 @@ impl Setting {
             creates: self.creates,
             rulings: self.rulings,
             refusals: self.refusals,
+            changes: self.changes,
         }
     }
 }
@@ -105,7 +100,7 @@ struct World {
     setting: Setting,
     without: Option<Without>,
     objects: Objects,
-    class: JobClass,
+    classes: Classes,
     parameters: KubernetesExecutionParametersSpec,
     /// The two Jobs, as their user makes them.
     made: [Kept<Job>; 2],
@@ -115,7 +110,7 @@ struct World {
     events: Answers<(Execution, cluster::Event, u8, bool), Option<Execution>>,
     swept: Answers<Execution, Option<Execution>>,
     created: Answers<(Kept<NativeJob>, usize, u8, u8), Kept<NativeJob>>,
-    limits: Answers<(Kept<NativeJob>, Kept<(String, Timestamp)>), Kept<Patch>>,
+    limits: Answers<(Kept<NativeJob>, Kept<Limit>), Kept<Patch>>,
     unprotections: Answers<Kept<NativeJob>, Option<Kept<Patch>>>,
     expired: Answers<(Kept<Job>, u8), bool>,
     verdicts: RwLock<rest::Verdicts>,
@@ -129,7 +124,7 @@ impl World {
             setting,
             without,
             objects,
-            class: objects::class(controller::CONTROLLER_NAME),
+            classes: Classes::default(),
             parameters: objects::parameters(),
             made,
             decisions: Answers::default(),
@@ -163,6 +158,7 @@ impl World {
             late: vec![],
             clock: 0,
             refuses: false,
+            around: Around::CALM,
             left: self.setting.left(),
             broken: None,
         }

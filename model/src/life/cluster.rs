@@ -59,6 +59,18 @@ pub(super) enum Pod {
     Ended { of: u8, since: u8, at: u8, exit: Exit, left: Left },
 }
 
+impl Pod {
+    /// Which native Job made it.
+    pub(super) fn of(self) -> Option<u8> {
+        match self {
+            Self::None | Self::Lost => None,
+            Self::Stuck { of } | Self::Running { of, .. } | Self::Unheard { of, .. } | Self::Ended { of, .. } => {
+                Some(of)
+            }
+        }
+    }
+}
+
 /// What goes on where nobody hears of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Task {
@@ -72,7 +84,7 @@ pub(super) enum Task {
 pub(super) struct Execution {
     pub(super) native: Option<Kept<NativeJob>>,
     pub(super) pod: Pod,
-    /// Native Jobs that were made for this UID: the next one gets the next number.
+    /// The number of the native Job that was made last for this UID.
     pub(super) made: u8,
     /// Tasks that were started for this UID.
     pub(super) starts: u8,

@@ -4,20 +4,21 @@
 use std::collections::BTreeMap;
 
 use ayatori_crds::{Job, names::BACKEND_CLEANUP_FINALIZER, rules::Policy};
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use super::{
     World,
+    around::Around,
     cluster::{Pod, pod_object},
     kept::Kept,
-    objects::{Patch, TICK, instant, seen},
+    objects::{Limit, Patch, TICK, instant, seen},
     state::{index, native_uid},
     weakened::Without,
 };
 use ayatori_controller::{
     backend::{
-        Observation, Request, Settings,
+        Observation, Request,
         kubernetes::{
             limit,
             objects::NativeJob,
@@ -34,7 +35,7 @@ use ayatori_controller::{
 };
 
 /// The type under which a native Job's UID is recorded.
-const REFERENCE_TYPE: &str = "Job";
+pub(super) const REFERENCE_TYPE: &str = "Job";
 /// One tick, whatever is waited for.
 const PATIENCE: Patience = Patience {
     permanent: SignedDuration::from_secs(TICK),
@@ -54,6 +55,7 @@ pub(super) struct Seen {
     pub(super) observation_is_live: bool,
     pub(super) explanation: Option<&'static str>,
     pub(super) backend_fails: bool,
+    pub(super) around: Around,
     /// The limit of the native Job in the store, which only a weakened controller asks for.
     pub(super) limit: Option<i64>,
     pub(super) clock: u8,
@@ -82,7 +84,7 @@ pub(super) enum Body {
     Stop(Kept<Patch>),
     Delete(Kept<String>),
     /// Two requests in production, as the next one.
-    Limit(Kept<(String, Timestamp)>),
+    Limit(Kept<Limit>),
     /// Two requests in production; the second one carries what the first one read.
     Unprotect(Kept<String>),
 }
@@ -101,14 +103,21 @@ impl World {
             without.job(&mut job, &observation);
         }
         let labels = BTreeMap::new();
+        let mut class = self.classes.get(known.around).cloned();
+        let mut settings = known.around.settings();
+        if let Some(without) = self.without {
+            let accepted = job.status.as_ref().and_then(|status| status.resolved_job_class.as_ref());
+            class.iter_mut().for_each(|class| without.class(class, accepted));
+            without.settings(&mut settings, accepted);
+        }
         let view = View {
             job: &job,
             job_is_live: known.job_is_live,
             policy: Policy::default(),
-            class: ClassView::Present(&self.class),
+            class: class.as_ref().map_or_else(|| ClassView::Absent("c".to_owned()), ClassView::Present),
             namespace_labels: Some(&labels),
             namespace_is_live: true,
-            settings: Settings::Present { uid: "parameters-uid".into() },
+            settings,
             controller_name: CONTROLLER_NAME,
             adapter: "kubernetes",
             reference_type: REFERENCE_TYPE,
@@ -185,7 +194,7 @@ impl World {
     }
 
     /// The patch that gives a native Job a limit of its own.
-    pub(super) fn limiting(&self, native: Kept<NativeJob>, wanted: Kept<(String, Timestamp)>) -> Kept<Patch> {
+    pub(super) fn limiting(&self, native: Kept<NativeJob>, wanted: Kept<Limit>) -> Kept<Patch> {
         self.limits.of((native, wanted), |(native, wanted)| {
             let mut metadata = native.metadata.clone();
             metadata.resource_version = Some("read right before".to_owned());

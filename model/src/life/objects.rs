@@ -3,7 +3,7 @@
 use std::fmt;
 
 use ayatori_crds::{
-    ConditionStatus, Job, JobClass, KubernetesExecutionParametersSpec,
+    ConditionStatus, Job, KubernetesExecutionParametersSpec,
     conditions::{self, Wanted},
     job::DesiredState,
 };
@@ -62,6 +62,9 @@ impl fmt::Debug for Patch {
     }
 }
 
+/// A limit that an execution is to get: its identifier, and when its time ends.
+pub(super) type Limit = (String, Timestamp);
+
 /// What became of an object under a patch; None where a test in the patch failed.
 type Patched<K> = Answers<(Kept<K>, Kept<Patch>), Option<Kept<K>>>;
 
@@ -73,7 +76,7 @@ pub(super) struct Objects {
     patches: Shelf<Patch>,
     observations: Shelf<Observation>,
     texts: Shelf<String>,
-    limits: Shelf<(String, Timestamp)>,
+    limits: Shelf<Limit>,
     patched_jobs: Patched<Job>,
     patched_natives: Patched<NativeJob>,
     deleted_jobs: Answers<Kept<Job>, Kept<Job>>,
@@ -98,7 +101,7 @@ impl Objects {
         self.texts.keep(text.clone(), text)
     }
 
-    pub(super) fn limit(&self, id: String, ends: Timestamp) -> Kept<(String, Timestamp)> {
+    pub(super) fn limit(&self, id: String, ends: Timestamp) -> Kept<Limit> {
         self.limits.keep(format!("{id} {ends}"), (id, ends))
     }
 
@@ -197,18 +200,6 @@ pub(super) fn new_job(uid: &str, finalizers: &[&str], deadline: bool, ttl: bool)
             "finalizers": finalizers},
         "spec": {"jobClassName": "c", "task": {"image": "app:1"}, "activeDeadlineSeconds": seconds(deadline),
             "ttlSecondsAfterFinished": seconds(ttl)},
-    }))
-    .unwrap()
-}
-
-/// The one class: accepted and ready.
-pub(super) fn class(controller_name: &str) -> JobClass {
-    let condition = |type_: &str| json!({"type": type_, "status": "True", "reason": "Accepted", "message": "", "lastTransitionTime": BEGIN});
-    serde_json::from_value(json!({
-        "apiVersion": "execution.ayatori.ddupan.top/v1alpha1", "kind": "JobClass",
-        "metadata": {"name": "c", "uid": "class-uid"},
-        "spec": {"controllerName": controller_name, "parametersRef": {"group": "g", "kind": "K", "name": "p"}},
-        "status": {"conditions": [condition("Accepted"), condition("Ready")]},
     }))
     .unwrap()
 }

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use ayatori_crds::{
     Job, JobState,
-    conditions::{self, SUCCEEDED, reason},
+    conditions::{self, ACCEPTED, SUCCEEDED, reason},
     job::DesiredState,
 };
 
@@ -13,6 +13,7 @@ use ayatori_controller::job::decide::is_released;
 
 use super::{
     World,
+    around::Around,
     cluster::{Event, Execution, Exit, Pod, is_ours},
     kept::Kept,
     objects::REFUSED,
@@ -39,12 +40,13 @@ pub(super) struct Core {
     executions: [Execution; 2],
     clock: u8,
     refuses: bool,
+    around: Around,
 }
 
 impl Core {
     fn of(state: &State) -> Self {
-        let State { job, executions, clock, refuses, .. } = *state;
-        Self { job, executions, clock, refuses }
+        let State { job, executions, clock, refuses, around, .. } = *state;
+        Self { job, executions, clock, refuses, around }
     }
 }
 
@@ -97,6 +99,7 @@ impl World {
         }
         let mut by_itself = self.cluster(&state, self.by_itself());
         by_itself.extend(self.after(&state, Action::Relent));
+        by_itself.extend(state.around.mended().into_iter().map(|around| State { around, ..state.clone() }));
         certain
             .into_iter()
             .chain(by_itself)
@@ -112,6 +115,7 @@ impl World {
             late: vec![],
             clock: core.clock,
             refuses: core.refuses,
+            around: core.around,
             left: super::Setting::CALM.left(),
             broken: None,
         }
@@ -211,13 +215,18 @@ impl World {
             _ if is_unknown && matches!(execution.pod, Pod::Running { .. }) => Some("a Job that runs stays in doubt"),
             _ if is_unknown => None,
             _ if execution.is_silent() => Some("nothing is said of a node that does not answer"),
+            // Whoever it is for has to say so.
+            _ if state.around.is_of_another() && !conditions::is_true(job.conditions(), ACCEPTED) => None,
             _ if cancelled => Some("a cancellation does not complete"),
-            _ if state.refuses && execution.native.is_none_or(|_| execution.may_start()) => {
+            _ if state.refuses
+                && state.around == Around::CALM
+                && execution.native.is_none_or(|_| execution.may_start()) =>
+            {
                 let told = succeeded.is_some_and(|c| c.message.contains(REFUSED));
                 (!told).then_some("nobody is told what the cluster refuses")
             }
             _ if execution.may_start() || execution.is_running() || foreign => None,
-            _ => Some("a Job is stuck"),
+            _ => state.around.wrong_for(&job),
         }
     }
 }

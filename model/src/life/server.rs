@@ -6,14 +6,17 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use super::{
     World,
     cluster::{self, Pod},
-    controller::Body,
+    controller::{Body, REFERENCE_TYPE},
     invariants,
     kept::Kept,
     objects::{Patch, REFUSED, instant},
-    state::{JobVersion, Request, State, index, native_uid},
+    state::{Controller, JobVersion, Request, State, index, native_uid},
     weakened::Without,
 };
-use ayatori_controller::backend::{Observation, kubernetes::objects::NativeJob};
+use ayatori_controller::{
+    backend::{Observation, kubernetes::objects::NativeJob},
+    job::view::recorded_id,
+};
 
 /// What comes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +27,35 @@ pub(super) enum Answer {
     Execution(Kept<Observation>),
     /// An error: the visit ends.
     Failed,
+}
+
+/// The lowest number for a native Job that nobody can take for another one: none has it of which anybody still knows.
+/// So a controller whose stores have stopped may make one after the other without new states for each.
+fn free_number(state: &State, uid: usize) -> u8 {
+    (1..u8::MAX).find(|number| !is_known(state, uid, *number)).unwrap_or(u8::MAX)
+}
+
+fn is_known(state: &State, uid: usize, number: u8) -> bool {
+    let id = native_uid(uid, number);
+    let in_job = |version: JobVersion| recorded_id(&version.job, REFERENCE_TYPE) == Some(&id);
+    let in_controller = |Controller { stores, visit, expired }: &Controller| {
+        let jobs = [stores.job.flatten(), visit.map(|visit| visit.job), *expired];
+        let native = stores.natives.and_then(|natives| natives[uid]);
+        let seen = visit.and_then(|visit| visit.observed);
+        jobs.into_iter().flatten().any(in_job)
+            || native.is_some_and(|native| native.metadata.uid.as_ref() == Some(&id))
+            || stores.pods.is_some_and(|pods| pods[uid].of() == Some(number))
+            || seen.is_some_and(|(seen, _)| matches!(&*seen, Observation::Present(execution) if execution.id == id))
+    };
+    let in_request = |request: &Request| match request.body {
+        Body::Job(patch) | Body::Release(patch) | Body::Stop(patch) => format!("{:?}", *patch).contains(&id),
+        Body::Delete(of) | Body::Unprotect(of) => *of == id,
+        Body::Limit(limit) => limit.0 == id,
+        Body::Create(_) => false,
+    };
+    state.job.is_some_and(|job| in_job(JobVersion { job, newest: true }))
+        || state.controllers.iter().any(in_controller)
+        || state.late.iter().any(in_request)
 }
 
 impl World {
@@ -40,7 +72,7 @@ impl World {
             // Refused, as there is one: what stands there is read.
             Body::Create(_) if execution.native.is_some() => self.read(state, request.uid, job),
             Body::Create(rendered) => {
-                let made = execution.made + 1;
+                let made = free_number(state, request.uid);
                 let native = Some(self.created(rendered, request.uid, made, state.clock));
                 state.executions[request.uid] = cluster::Execution { native, made, ..execution };
                 shown(native)

@@ -3,6 +3,7 @@
 use ayatori_crds::{Job, conditions};
 
 use super::{
+    around::Around,
     cluster::{Event, Execution, Pod},
     controller::Body,
     kept::Kept,
@@ -46,6 +47,8 @@ pub(super) struct Left {
     pub(super) rulings: u8,
     /// The cluster begins to refuse what is made.
     pub(super) refusals: u8,
+    /// The class changes, or its settings.
+    pub(super) changes: u8,
 }
 
 /// The whole world.
@@ -62,6 +65,8 @@ pub(super) struct State {
     pub(super) clock: u8,
     /// A quota is full: the cluster makes neither native Jobs nor pods.
     pub(super) refuses: bool,
+    /// The class, and its settings.
+    pub(super) around: Around,
     pub(super) left: Left,
     /// What was broken on the way here: nothing follows.
     pub(super) broken: Option<&'static str>,
@@ -84,6 +89,7 @@ pub(super) struct Stores {
     pub(super) job: Option<Option<JobVersion>>,
     pub(super) natives: Option<[Option<Kept<NativeJob>>; 2]>,
     pub(super) pods: Option<[Pod; 2]>,
+    pub(super) around: Option<Around>,
 }
 
 /// A Job as it was at some time.
@@ -123,6 +129,7 @@ pub(super) enum Stopping {
     Jobs,
     Natives,
     Pods,
+    Around,
     All,
 }
 
@@ -174,6 +181,7 @@ pub(super) enum Action {
     Cluster(usize, Event),
     Tick,
     Rule(Ruling),
+    Change(Around),
     Refuse,
     /// The quota has room again.
     Relent,
@@ -192,6 +200,11 @@ impl State {
     pub(super) fn stored_job(&self, which: usize) -> Option<JobVersion> {
         let newest = self.job.map(|job| JobVersion { job, newest: true });
         self.controllers[which].stores.job.unwrap_or(newest)
+    }
+
+    /// What a controller's stores show of the class and its settings.
+    pub(super) fn stored_around(&self, which: usize) -> Around {
+        self.controllers[which].stores.around.unwrap_or(self.around)
     }
 
     /// What a controller's stores show of the execution of that UID.

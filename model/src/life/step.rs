@@ -9,6 +9,7 @@ use ayatori_crds::Job;
 
 use super::{
     World,
+    around::Around,
     cluster::{Event, Execution, Pod},
     controller::{Body, Next, Seen},
     invariants,
@@ -22,6 +23,7 @@ use super::{
 /// What a controller is about to do, and what it has seen.
 struct Intent {
     visit: Visit,
+    around: Around,
     pod: Pod,
     next: Next,
 }
@@ -60,7 +62,7 @@ impl World {
                 return (!never).then_some(());
             }
             Action::BackendFails(which, carried_out) => {
-                let Intent { visit, pod, next } = self.intent(state, which)?;
+                let Intent { visit, pod, next, .. } = self.intent(state, which)?;
                 let JobVersion { job, newest } = visit.job;
                 match next {
                     // Only who was released does not wait for a backend that is away.
@@ -86,11 +88,13 @@ impl World {
                 let job = Some(state.job.map(|job| JobVersion { job, newest: true }));
                 let natives = Some(state.executions.map(|execution| execution.native));
                 let pods = Some(state.executions.map(|execution| execution.pod));
+                let around = Some(state.around);
                 state.controllers[which].stores = match stopping {
                     Stopping::Jobs => Stores { job, ..Stores::default() },
                     Stopping::Natives => Stores { natives, ..Stores::default() },
                     Stopping::Pods => Stores { pods, ..Stores::default() },
-                    Stopping::All => Stores { job, natives, pods },
+                    Stopping::Around => Stores { around, ..Stores::default() },
+                    Stopping::All => Stores { job, natives, pods, around },
                 };
             }
             Action::Follow(which) => state.controllers[which].stores = Stores::default(),
@@ -130,6 +134,10 @@ impl World {
                 // Before it has a status, the Job says nothing that one could rule on.
                 let job = state.job.filter(|job| job.status.is_some())?;
                 self.write_job(state, Some(self.objects.ruled(job, ruling)));
+            }
+            Action::Change(around) => {
+                spend(&mut state.left.changes)?;
+                state.around = around;
             }
             Action::Refuse => {
                 spend(&mut state.left.refusals)?;
@@ -171,9 +179,19 @@ impl World {
         let limit = limit.filter(|_| self.without == Some(Without::StopAtZero));
         let Visit { job_is_live, explanation, backend_fails, .. } = visit;
         let clock = state.clock;
-        let seen =
-            Seen { job, job_is_live, observation, observation_is_live, explanation, backend_fails, limit, clock };
-        Some(Intent { visit, pod, next: self.next(seen) })
+        let around = state.stored_around(which);
+        let seen = Seen {
+            job,
+            job_is_live,
+            observation,
+            observation_is_live,
+            explanation,
+            backend_fails,
+            around,
+            limit,
+            clock,
+        };
+        Some(Intent { visit, around, pod, next: self.next(seen) })
     }
 
     /// Whether the first controller would wait for a time now.
@@ -183,7 +201,7 @@ impl World {
 
     /// Takes the step. What the visit is afterwards; None where it has ended.
     fn take(&self, state: &mut State, intent: &Intent) -> Option<Visit> {
-        let Intent { visit, pod, next } = *intent;
+        let Intent { visit, around, pod, next } = *intent;
         let JobVersion { job, newest } = visit.job;
         let answer = match next {
             Next::Rest | Next::Wait => return None,
@@ -195,7 +213,10 @@ impl World {
             Next::ReadExecution => self.read(state, index(&job), job),
             Next::Send(body) => self.carry_out(state, Request { uid: index(&job), newest, body }, job, pod),
         };
-        if let Answer::Job(Some(after)) = answer {
+        let after = if let Answer::Job(after) = answer { after } else { None };
+        let creates = matches!(next, Next::Send(Body::Create(_)));
+        state.broken = state.broken.or_else(|| around.broken_by(&job, creates, after.as_deref()));
+        if let Some(after) = after {
             let looked = visit.observed.filter(|(_, live)| *live).map(|(seen, _)| seen);
             state.broken = state.broken.or_else(|| invariants::broken_by_ruling(&job, &after, looked.as_deref()));
         }
@@ -271,12 +292,13 @@ impl World {
             if stores != Stores::default() {
                 actions.push(Action::Follow(which));
             } else if state.left.stale > 0 {
-                let kinds = [Stopping::Jobs, Stopping::Natives, Stopping::Pods, Stopping::All];
+                let kinds = [Stopping::Jobs, Stopping::Natives, Stopping::Pods, Stopping::All, Stopping::Around];
+                let kinds = kinds.into_iter().filter(|kind| *kind != Stopping::Around || self.setting.changes > 0);
                 actions.extend(kinds.map(|kind| Action::Stop(which, kind)));
             }
         }
         actions.extend((0..state.late.len()).map(Action::Land));
-        let Left { meddling, silences, ticks, cancels, deletes, creates, rulings, refusals, .. } = state.left;
+        let Left { meddling, silences, ticks, cancels, deletes, creates, rulings, refusals, changes, .. } = state.left;
         for uid in 0..state.executions.len() {
             if state.executions[uid].native.is_some() {
                 let mut may =
@@ -289,6 +311,9 @@ impl World {
             }
         }
         actions.extend(Ruling::ALL.map(Action::Rule).into_iter().filter(|_| rulings > 0));
+        if changes > 0 {
+            actions.extend(state.around.changed().into_iter().map(Action::Change));
+        }
         actions.extend(Some(Action::Relent).filter(|_| state.refuses));
         let people = [
             (ticks, Action::Tick),

@@ -131,19 +131,32 @@ fn one_controller_carries_rulings_out() {
 
 #[test]
 fn two_controllers_carry_rulings_out() {
-    let setting = Setting { rulings: 1, meddling: 1, cancels: 0, ..TWO };
-    holds("two, rulings", setting, CAP, &["Completed", "Cancelled", "ResultUnknown", "BackendLost", "Released"]);
+    let ruled = Setting { rulings: 1, cancels: 0, ..TWO };
+    holds("two, released", ruled, CAP, &["Completed", "Cancelled", "Released"]);
+    let lost = Setting { meddling: 1, deletes: 0, ..ruled };
+    holds("two, lost", lost, CAP, &["Completed", "ResultUnknown", "BackendLost"]);
 }
 
 #[test]
 fn one_controller_survives_refusals() {
-    let setting = Setting { refusals: 2, ticks: 1, misfortune: true, ..ONE };
+    let setting = Setting { refusals: 2, ticks: 1, misfortune: true, deletes: 0, ..ONE };
     holds("one, refused", setting, CAP, &["Completed", "ProcessFailed", "Cancelled"]);
 }
 
 #[test]
 fn two_controllers_survive_refusals() {
     holds("two, refused", Setting { refusals: 1, ..TWO }, CAP, &["Completed", "Cancelled"]);
+}
+
+#[test]
+fn one_controller_survives_changes_of_the_class() {
+    holds("one, class", Setting { changes: 2, ..ONE }, CAP, &["Completed", "Cancelled", "Pending"]);
+}
+
+#[test]
+fn two_controllers_survive_changes_of_the_class() {
+    let setting = Setting { changes: 1, stale: 1, cancels: 0, deletes: 0, ..TWO };
+    holds("two, class", setting, CAP, &["Completed", "Pending"]);
 }
 
 #[test]
@@ -181,6 +194,9 @@ fn needed(without: Without) -> Setting {
         }
         Without::DeletionBeforeRelease => Setting { rulings: 1, deletes: 0, ..ONE },
         Without::RefusedAgain | Without::RefusalTold | Without::WhyTold => Setting { refusals: 1, deletes: 0, ..ONE },
+        Without::ClassUid | Without::SettingsUid | Without::Readiness | Without::AcceptedClass => {
+            Setting { changes: 1, cancels: 0, deletes: 0, ..ONE }
+        }
         Without::DoubtInSilence => Setting { silences: 1, cancels: 0, deletes: 0, ..ONE },
         Without::HeardAgain => Setting { silences: 1, ticks: 1, cancels: 0, deletes: 0, ..ONE },
     }

@@ -2,9 +2,9 @@
 //! these is left out must fail: else the rule is for nothing, or the model is blind.
 
 use ayatori_crds::{
-    Job,
-    conditions::{self, SCHEDULED, STOPPING, SUCCEEDED, reason},
-    job::{DesiredState, Reference},
+    ConditionStatus, Job, JobClass,
+    conditions::{self, ACCEPTED, READY, SCHEDULED, STOPPING, SUCCEEDED, reason},
+    job::{DesiredState, Reference, ResolvedJobClass},
     names::JOB_CLEANUP_FINALIZER,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -14,7 +14,7 @@ use super::{
     objects::{FOREIGN, instant},
     state::Ruling,
 };
-use ayatori_controller::backend::{End, Execution, Observation, Phase};
+use ayatori_controller::backend::{End, Execution, Observation, Phase, Settings};
 
 /// A rule that is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,11 +71,19 @@ pub(super) enum Without {
     RefusalTold,
     /// The backend's records are asked why an execution shows nothing.
     WhyTold,
+    /// A class of the same name and another UID does not take over what was accepted with another one.
+    ClassUid,
+    /// The same for its settings.
+    SettingsUid,
+    /// A class that is not ready starts nothing new.
+    Readiness,
+    /// A class that is not accepted, or is being deleted, accepts nothing.
+    AcceptedClass,
 }
 
 impl Without {
     /// All of them.
-    pub(super) const ALL: [Self; 26] = [
+    pub(super) const ALL: [Self; 30] = [
         Self::StatusVersion,
         Self::FinalizerPreconditions,
         Self::TtlPreconditions,
@@ -102,6 +110,10 @@ impl Without {
         Self::RefusedAgain,
         Self::RefusalTold,
         Self::WhyTold,
+        Self::ClassUid,
+        Self::SettingsUid,
+        Self::Readiness,
+        Self::AcceptedClass,
     ];
 
     /// Whether it takes what it sees for a live look.
@@ -110,6 +122,31 @@ impl Without {
             Self::LiveAbsence => true,
             Self::LookBeforeRuling => Ruling::BackendLost.is_on(job),
             _ => false,
+        }
+    }
+
+    /// What the controller believes of the class without the rule. `accepted` is what the Job was accepted with.
+    pub(super) fn class(self, class: &mut JobClass, accepted: Option<&ResolvedJobClass>) {
+        let condition = match self {
+            Self::ClassUid => {
+                class.metadata.uid =
+                    accepted.map(|accepted| accepted.uid.clone()).or_else(|| class.metadata.uid.take());
+                return;
+            }
+            Self::Readiness => READY,
+            Self::AcceptedClass => ACCEPTED,
+            _ => return,
+        };
+        class.metadata.deletion_timestamp = None;
+        let conditions = class.status.iter_mut().flat_map(|status| &mut status.conditions);
+        conditions.filter(|found| found.type_ == condition).for_each(|found| found.status = ConditionStatus::True);
+    }
+
+    /// What it believes of the settings.
+    pub(super) fn settings(self, settings: &mut Settings, accepted: Option<&ResolvedJobClass>) {
+        let pinned = accepted.and_then(|accepted| accepted.parameters_ref.uid.as_ref());
+        if let (Self::SettingsUid, Settings::Present { uid }, Some(pinned)) = (self, settings, pinned) {
+            uid.clone_from(pinned);
         }
     }
 
