@@ -175,9 +175,11 @@ impl World {
                 state.controllers = [Controller::default(); 2];
                 return Ok((state, waits));
             };
-            // Sorting puts the one that is in a visit last.
             state = next;
-            state.controllers.reverse();
+            // Where there are two, the one that is in a visit is last.
+            if state.controllers[0].visit.is_none() {
+                state.controllers.reverse();
+            }
             if state.controllers[0].visit.is_none() {
                 return Ok((state, waits));
             }

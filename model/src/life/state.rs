@@ -58,7 +58,7 @@ pub(super) struct State {
     pub(super) job: Option<Kept<Job>>,
     /// One a Job UID.
     pub(super) executions: [Execution; 2],
-    /// In order, as it does not matter which is which.
+    /// Where there are two: in order, as it does not matter which is which.
     pub(super) controllers: [Controller; 2],
     /// Requests that were thought lost, in order.
     pub(super) late: Vec<Request>,

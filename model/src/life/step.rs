@@ -37,7 +37,9 @@ impl World {
             return None;
         }
         state.broken = state.broken.or_else(|| invariants::broken_in(&state));
-        state.controllers.sort_unstable();
+        if self.setting.controllers > 1 {
+            state.controllers.sort_unstable();
+        }
         state.late.sort_unstable();
         Some(state)
     }
