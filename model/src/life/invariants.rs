@@ -90,9 +90,6 @@ pub(super) fn broken_by_ruling(before: &Job, after: &Job, looked: Option<&Observ
         None => Some("E4: a ruling counted without a live look"),
         Some(Observation::Present(execution)) => match execution.phase {
             Phase::Ended(_) => Some("E4: a ruling went before an end that was seen"),
-            Phase::Prepared if !execution.stop_requested && !execution.deletion_requested => {
-                Some("E4: a ruling went before an execution that can still be released")
-            }
             Phase::Running { .. } if execution.silence.is_none() => {
                 Some("E4: a ruling went before a task that was seen to run")
             }
