@@ -1,6 +1,6 @@
 //! Events (spec J7): what a status write changed, for people who describe the object.
 //!
-//! They are told after the write has succeeded, once, as well as can be: what does not fit into the queue, or is refused
+//! They are told after the write has succeeded, once, as well as can be: what does not fit into its queue, or is refused
 //! (a right that is missing, a namespace that goes), is dropped and not sent again. Nothing waits for them.
 //!
 //! Not kube's `Recorder`: it remembers every Event for six minutes to count repetitions, and searches through all of
@@ -9,6 +9,7 @@
 use std::{fs, future::Future, sync::Arc};
 
 use ayatori_crds::{Condition, names::GROUP};
+use futures::{FutureExt, future::join_all};
 use jiff::Timestamp;
 use k8s_openapi::{
     api::events::v1::Event,
@@ -21,8 +22,11 @@ use crate::call::bounded;
 
 mod transitions;
 
-/// Events that wait to be sent. One takes some milliseconds; more wait only where the API server is away.
-const WAITING: usize = 1024;
+/// Events that are sent at the same time; those of one object come one after the other.
+const LANES: usize = 4;
+
+/// Events that wait in each lane. One takes some milliseconds; more wait only where the API server is away.
+const WAITING: usize = 256;
 
 /// Where Events of what is cluster-wide are, as everywhere in Kubernetes.
 const CLUSTER_WIDE: &str = "default";
@@ -30,10 +34,10 @@ const CLUSTER_WIDE: &str = "default";
 /// Longest part of an object's name in that of its Event, in characters (ASCII). The server appends to it, and cuts.
 const NAME_PART: usize = 200;
 
-/// Tells Events. Copies share one queue.
+/// Tells Events. Copies share the lanes.
 #[derive(Clone, Debug)]
 pub struct Events {
-    queue: mpsc::Sender<Event>,
+    lanes: Arc<[mpsc::Sender<Event>]>,
     /// The pod's name, `reportingInstance`.
     instance: Arc<str>,
 }
@@ -41,8 +45,9 @@ pub struct Events {
 impl Events {
     /// The teller, and the task that sends what it is told; it ends once there is no teller any more.
     pub fn new(client: Client) -> (Self, impl Future<Output = ()> + Send + 'static) {
-        let (queue, waiting) = mpsc::channel(WAITING);
-        (Self { queue, instance: hostname().into() }, send(client, waiting))
+        let (lanes, waiting): (Vec<_>, Vec<_>) = (0..LANES).map(|_| mpsc::channel(WAITING)).unzip();
+        let sending = join_all(waiting.into_iter().map(move |waiting| send(client.clone(), waiting)));
+        (Self { lanes: lanes.into(), instance: hostname().into() }, sending.map(drop))
     }
 
     /// Tells what is new in the conditions of `written`, as the API server answered it to our write; `before` are those
@@ -51,8 +56,10 @@ impl Events {
     where
         K: Resource<DynamicType = ()>,
     {
+        let uid = written.meta().uid.as_deref().unwrap_or_default();
+        let lane = uid.bytes().map(usize::from).sum::<usize>() % LANES;
         for told in transitions::between(before, after) {
-            if self.queue.try_send(self.event(written, &told, now)).is_err() {
+            if self.lanes[lane].try_send(self.event(written, &told, now)).is_err() {
                 tracing::debug!(reason = told.reason, "an Event is dropped, as too many wait");
             }
         }

@@ -120,6 +120,13 @@ async fn finished_jobs_cost_no_write_and_many_that_expire_together_all_go_none_e
     alone(async |scene, kubeconfig| {
         let replicas = Replicas::start(scene.cluster, kubeconfig, 1).await?;
         let idle = finished(scene, setting(100, 500)).await?;
+        // Nothing waits for Events: the last of them may come later. There is one for each.
+        eventually("the Events of all are told", BOUND, async || {
+            let events = writes(&replicas).iter().filter(|write| write.starts_with("create events.k8s.io/")).count();
+            ensure!(events == idle.len(), "{events} Events of {} Jobs", idle.len());
+            Ok(())
+        })
+        .await?;
         // What is left to do for the last of them is done within this time.
         tokio::time::sleep(QUIET).await;
         let before = writes(&replicas);
