@@ -33,7 +33,9 @@ pub(crate) async fn end(scene: &Scene, created: &Job, workload: &Workload) -> an
     let native = native.map(|native| {
         let spec = native.spec.unwrap_or_default();
         let conditions = native.status.and_then(|status| status.conditions).unwrap_or_default();
-        let conditions: Vec<_> = conditions.into_iter().map(|it| (it.type_, it.status, it.reason)).collect();
+        // Whether its controller saw it suspended before its release is a matter of who was faster.
+        let told = conditions.into_iter().filter(|condition| condition.type_ != "Suspended");
+        let conditions: Vec<_> = told.map(|it| (it.type_, it.status, it.reason)).collect();
         json!({
             "finalizers": native.metadata.finalizers, "deleting": native.metadata.deletion_timestamp.is_some(),
             "suspend": spec.suspend, "limit": spec.active_deadline_seconds, "conditions": conditions,
