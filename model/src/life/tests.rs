@@ -64,7 +64,7 @@ fn check(name: &str, setting: Setting, without: Option<Without>, cap: usize, met
             assert!(said.contains(*reason), "{name}: no Job was ever {reason}, only {said:?}");
         }
     }
-    wrong.map_or(Ok(checker.unique_state_count()), Err)
+    wrong.map_or_else(|| Ok(checker.unique_state_count()), Err)
 }
 
 fn holds(name: &str, setting: Setting, cap: usize, met: &[&str]) -> usize {
