@@ -246,14 +246,16 @@ mod tests {
     #[test]
     fn a_second_process_is_counted_once_for_a_job() {
         let metrics = Metrics::default();
-        let says = |message: &str| {
+        let (one, two) = (
+            of_class(&[]),
             of_class(&[(
                 "conditions",
-                json!([{"type": "Succeeded", "status": "Unknown", "reason": "Running", "message": message,
-                "lastTransitionTime": "2026-01-01T00:00:00Z"}]),
-            )])
-        };
-        let (one, two) = (says("the task runs"), says("DuplicateExecution: more than one process was seen"));
+                json!([{
+                    "type": "DuplicateExecution", "status": "True", "reason": "DuplicateExecution", "message": "two",
+                    "lastTransitionTime": "2026-01-01T00:00:00Z",
+                }]),
+            )]),
+        );
         metrics.job_written(&one, &one);
         metrics.job_written(&one, &two);
         metrics.job_written(&two, &two);

@@ -21,7 +21,10 @@ use crate::{progress::say, workspace};
 const LANES: usize = 2;
 
 /// The longest, which begin first, so that nobody waits for one of them in the end.
-const LONGEST: [&str; 5] = ["product", "faults", "schema", "node_matrix", "serving"];
+const LONGEST: [&str; 4] = ["product", "faults", "schema", "node_matrix"];
+
+/// Measures how soon a server answers, and needs the machine for itself.
+const ALONE: &str = "serving";
 
 /// Only computes, for as long as it is told to: it takes what the others leave.
 const IDLE_TIME_ONLY: &str = "fuzz";
@@ -70,7 +73,8 @@ fn built(messages: &str) -> Result<Vec<Suite>> {
 /// Runs all of them to their ends, whichever fail, with these variables in their environment.
 pub(crate) fn run(suites: Vec<Suite>, environment: &[(&str, &str)]) -> Result<()> {
     let logs = tempfile::tempdir().context("no folder for the logs of the suites")?;
-    let (background, queue): (Vec<_>, Vec<_>) = suites.into_iter().partition(|suite| suite.name == IDLE_TIME_ONLY);
+    let (background, suites): (Vec<_>, Vec<_>) = suites.into_iter().partition(|suite| suite.name == IDLE_TIME_ONLY);
+    let (alone, queue): (Vec<_>, Vec<_>) = suites.into_iter().partition(|suite| suite.name == ALONE);
     let (queue, failed) = (Mutex::new(queue.into_iter()), Mutex::new(Vec::new()));
     let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
     let run_one = |suite: &Suite, idle_time_only: bool| {
@@ -89,6 +93,7 @@ pub(crate) fn run(suites: Vec<Suite>, environment: &[(&str, &str)]) -> Result<()
             });
         }
     });
+    alone.iter().for_each(|suite| run_one(suite, false));
     let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
     if failed.is_empty() { Ok(()) } else { bail!("these failed: {}", failed.join(", ")) }
 }
@@ -181,6 +186,9 @@ mod tests {
         let error = run(suites, &[]).unwrap_err().to_string();
         let named: std::collections::BTreeSet<_> = error.trim_start_matches("these failed: ").split(", ").collect();
         assert_eq!(named, ["absent", "bad"].into());
-        run(vec![suite("good", "/bin/true"), suite("fuzz", "/bin/true")], &[]).unwrap();
+        run(["good", "fuzz", "serving"].map(|name| suite(name, "/bin/true")).into(), &[]).unwrap();
+        for name in ["fuzz", "serving"] {
+            assert!(run(vec![suite(name, "/bin/false")], &[]).is_err(), "{name} is run, too");
+        }
     }
 }

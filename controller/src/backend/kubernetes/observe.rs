@@ -135,7 +135,7 @@ pub(super) fn of_pod(sought: Sought<'_>, pod: &NativePod) -> Option<Phase> {
         return verdict::of_refused_pod(pod, sought.started).map(Phase::Ended);
     };
     if let Some(terminated) = &container.state.terminated {
-        return Some(Phase::Ended(verdict::of_container(pod, container, terminated)));
+        return Some(Phase::Ended(verdict::of_container(pod, container, terminated, sought.started)));
     }
     if pod.has_failed() || pod.gone {
         return verdict::of_container_before(pod, container).map(Phase::Ended);

@@ -10,10 +10,17 @@ use super::{
 };
 use crate::backend::End;
 
-/// The end that a terminated task container shows.
-pub(super) fn of_container(pod: &NativePod, container: &ContainerStatus, terminated: &Terminated) -> End {
+/// The end that a terminated task container shows. A container that was seen as `started` was made, whatever is left of it.
+pub(super) fn of_container(
+    pod: &NativePod,
+    container: &ContainerStatus,
+    terminated: &Terminated,
+    started: bool,
+) -> End {
+    let (code, word) = (terminated.exit_code, terminated.reason.as_deref().unwrap_or_default());
+    // The kubelet forgets a container that it has removed: after an eviction that is no sign that it never was.
+    let may_have_run = started || pod.status.reason.as_deref() == Some("Evicted");
     let started_at = real(terminated.started_at.as_ref());
-    let word = terminated.reason.as_deref().unwrap_or_default();
     let end = |success, reason, message: String, exit_code, started_at| End {
         success,
         reason,
@@ -22,14 +29,13 @@ pub(super) fn of_container(pod: &NativePod, container: &ContainerStatus, termina
         started_at,
         finished_at: real(terminated.finished_at.as_ref()),
     };
-    let code = terminated.exit_code;
     match word {
         // The runtime could not start it: the code is synthetic and the start time is that of 1970.
         "StartError" | "ContainerCannotRun" => {
             let message = terminated.message.as_deref().unwrap_or("the runtime could not start the task");
             end(false, reason::START_FAILED, cut(message), None, None)
         }
-        "ContainerStatusUnknown" if container.was_never_made() => {
+        "ContainerStatusUnknown" if container.was_never_made() && !may_have_run => {
             // Whatever times it carries are made up: after our stop it is never an end of its own.
             End { finished_at: None, ..end(false, reason::REJECTED, "its container was never made".into(), None, None) }
         }
@@ -132,7 +138,7 @@ mod tests {
         let pod: NativePod = serde_json::from_value(json!({"metadata": {}, "status": pod})).unwrap();
         let container = ContainerStatus { container_id: Some("containerd://1".into()), ..ContainerStatus::default() };
         let terminated: Terminated = serde_json::from_value(terminated).unwrap();
-        let end = of_container(&pod, &container, &terminated);
+        let end = of_container(&pod, &container, &terminated, false);
         (end.success, end.reason, end.exit_code, end.started_at.is_some())
     }
 
@@ -174,8 +180,14 @@ mod tests {
     fn a_container_that_was_never_made_ran_nothing() {
         let terminated =
             Terminated { exit_code: 137, reason: Some("ContainerStatusUnknown".into()), ..Default::default() };
-        let end = of_container(&NativePod::default(), &ContainerStatus::default(), &terminated);
-        assert_eq!((end.reason, end.exit_code, end.started_at), ("Rejected", None, None));
+        let end = |pod: &NativePod, started| of_container(pod, &ContainerStatus::default(), &terminated, started);
+        let never = end(&NativePod::default(), false);
+        assert_eq!((never.reason, never.exit_code, never.started_at), ("Rejected", None, None));
+
+        assert_eq!(end(&NativePod::default(), true).reason, "ResultLost", "it was seen to run");
+        let evicted = json!({"metadata": {}, "status": {"phase": "Failed", "reason": "Evicted"}});
+        let evicted: NativePod = serde_json::from_value(evicted).unwrap();
+        assert_eq!(end(&evicted, false).reason, "ResultLost", "the kubelet removes what it evicts");
     }
 
     #[test]

@@ -42,7 +42,12 @@ fn conditions() -> Vec<Row> {
 
 fn transitions() -> Vec<Row> {
     let lasting = rule("status.conditions", "Accepted, Scheduled and DuplicateExecution never go back from True");
-    let twice = || changed(&running(), "", &[("/conditions/3", condition("DuplicateExecution", "True", "Duplicate"))]);
+    let twice = || {
+        let mut status = running();
+        let conditions = status["conditions"].as_array_mut().unwrap();
+        conditions.push(condition("DuplicateExecution", "True", "DuplicateExecution"));
+        status
+    };
     let mut rows = status_rows(
         &lasting,
         true,
