@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ayatori_webhook::Transport;
+use ayatori_webhook::{Limits, Transport};
 use futures::future::join_all;
 use http::{Request, StatusCode, header::CONTENT_TYPE};
 use http_body_util::{BodyExt, Full};
