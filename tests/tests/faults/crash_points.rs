@@ -51,21 +51,13 @@ const DEATH: Fault = Fault::NoAnswer;
 #[tokio::test]
 async fn a_life_ends_as_if_nothing_had_happened_whichever_request_meets_a_crash_or_loses_its_answer()
 -> anyhow::Result<()> {
-    whichever_request_is_disturbed(1, &[DEATH]).await
-}
-
-#[tokio::test]
-async fn a_life_with_two_processes_and_no_leader_ends_as_if_nothing_had_happened_either() -> anyhow::Result<()> {
-    // In the usual setting the deaths are those of one process: each takes seconds in which nothing else can be tried.
-    whichever_request_is_disturbed(2, setting(&[], &[DEATH])).await
-}
-
-/// Disturbs the lives with so many processes; each of the last faults by itself, as it is that of every life.
-async fn whichever_request_is_disturbed(processes: usize, one_at_a_time: &[Fault]) -> anyhow::Result<()> {
     let workloads = setting(&[HAPPY][..], &[HAPPY, FAILING, CANCELLED, DELETED, FORGOTTEN]);
+    let counts = setting(&[1][..], &[1, 2]);
     alone(async |scene, kubeconfig| {
         let starts = Starts::count(scene.cluster)?;
-        disturb_all(scene, kubeconfig, processes, workloads, one_at_a_time, &starts).await?;
+        for count in counts {
+            disturb_all(scene, kubeconfig, *count, workloads, &starts).await?;
+        }
         // The kubelet's side agrees with what the tasks have said.
         let pods = Audit::everywhere(scene.cluster).pods_made()?;
         ensure!(pods.values().all(|pods| *pods == 1), "pods by Job UID: {pods:?}");
@@ -81,7 +73,6 @@ async fn disturb_all(
     kubeconfig: &Path,
     count: usize,
     workloads: &[Workload],
-    one_at_a_time: &[Fault],
     starts: &Starts,
 ) -> anyhow::Result<()> {
     let replicas = Replicas::start(scene.cluster, kubeconfig, count).await?;
@@ -94,7 +85,8 @@ async fn disturb_all(
     let disturbed = cells(&lives, setting(USUAL, DEEP));
     let meetings = stream::iter(&disturbed).map(|cell| cell.meet(&replicas, starts));
     meetings.buffer_unordered(AT_ONCE).try_collect::<()>().await?;
-    let deaths = cells(&lives, one_at_a_time);
+    // One at a time: a death is that of every life.
+    let deaths = cells(&lives, &[DEATH]);
     for cell in &deaths {
         cell.meet(&replicas, starts).await?;
     }
