@@ -4,8 +4,8 @@
 //! image pulls most of their time.
 
 use std::{
-    fs,
-    path::{Path, PathBuf},
+    io::{Read, Seek},
+    path::PathBuf,
     process::{Command, Stdio},
     sync::{Mutex, PoisonError},
     thread,
@@ -72,13 +72,12 @@ fn built(messages: &str) -> Result<Vec<Suite>> {
 
 /// Runs all of them to their ends, whichever fail, with these variables in their environment.
 pub(crate) fn run(suites: Vec<Suite>, environment: &[(&str, &str)]) -> Result<()> {
-    let logs = tempfile::tempdir().context("no folder for the logs of the suites")?;
     let (background, suites): (Vec<_>, Vec<_>) = suites.into_iter().partition(|suite| suite.name == IDLE_TIME_ONLY);
     let (alone, queue): (Vec<_>, Vec<_>) = suites.into_iter().partition(|suite| suite.name == ALONE);
     let (queue, failed) = (Mutex::new(queue.into_iter()), Mutex::new(Vec::new()));
     let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
     let run_one = |suite: &Suite, idle_time_only: bool| {
-        if let Err(error) = suite.run(environment, idle_time_only, logs.path()) {
+        if let Err(error) = suite.run(environment, idle_time_only) {
             say(&format!("{}: {error:#}", suite.name));
             failed.lock().unwrap_or_else(PoisonError::into_inner).push(suite.name.clone());
         }
@@ -100,9 +99,9 @@ pub(crate) fn run(suites: Vec<Suite>, environment: &[(&str, &str)]) -> Result<()
 
 impl Suite {
     /// Runs it, then shows what it said: the lines of two at once would be unreadable.
-    fn run(&self, environment: &[(&str, &str)], idle_time_only: bool, logs: &Path) -> Result<()> {
-        let log = logs.join(&self.name);
-        let file = fs::File::create(&log).context("cannot write the log")?;
+    fn run(&self, environment: &[(&str, &str)], idle_time_only: bool) -> Result<()> {
+        // A file without a name: two packages may have suites of the same name.
+        let mut log = tempfile::tempfile().context("no file for the log")?;
         let mut command;
         if idle_time_only {
             command = Command::new("nice");
@@ -114,13 +113,14 @@ impl Suite {
             command.arg("--test-threads=2");
         }
         command.envs(environment.iter().copied()).env("CARGO_MANIFEST_DIR", &self.folder).current_dir(&self.folder);
-        command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
+        command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log.try_clone()?);
         say(&format!("{} …", self.name));
         let begin = Instant::now();
         let status = command.status().with_context(|| format!("cannot run {}", self.program.display()))?;
         let seconds = begin.elapsed().as_secs_f32();
         let outcome = if status.success() { "passed" } else { "FAILED" };
-        let said = fs::read(&log).context("cannot read the log")?;
+        let mut said = Vec::new();
+        log.rewind().and_then(|()| log.read_to_end(&mut said)).context("cannot read the log")?;
         eprint!("· {}: {outcome} after {seconds:.1} s\n{}", self.name, String::from_utf8_lossy(&said));
         ensure!(status.success(), "ended with {status}");
         Ok(())
