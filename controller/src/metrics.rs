@@ -5,10 +5,7 @@
 
 use std::time::Duration;
 
-use ayatori_crds::{
-    Job,
-    conditions::{DUPLICATE_EXECUTION, is_true},
-};
+use ayatori_crds::Job;
 use jiff::SignedDuration;
 use prometheus_client::{
     encoding::EncodeLabelSet,
@@ -16,7 +13,7 @@ use prometheus_client::{
     registry::Registry,
 };
 
-use crate::call::CallError;
+use crate::{call::CallError, job::status::becomes_duplicated};
 
 mod doubts;
 mod from_stores;
@@ -128,8 +125,7 @@ impl Metrics {
             let reason = is.and_then(|status| status.result.as_ref()?.reason.clone()).unwrap_or_default();
             self.finished.get_or_create(&Finished { job_class, reason }).inc();
         }
-        let is_duplicated = |job: &Job| is_true(job.conditions(), DUPLICATE_EXECUTION);
-        if is_duplicated(after) && !is_duplicated(before) {
+        if becomes_duplicated(before, after) {
             self.duplicates.inc();
         }
     }

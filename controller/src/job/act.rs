@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use ayatori_crds::{
     Job, JobState,
-    conditions::{DUPLICATE_EXECUTION, SUCCEEDED, find, is_true},
+    conditions::{SUCCEEDED, find},
     names::JOB_CLEANUP_FINALIZER,
 };
 use kube::{Api, Client, ResourceExt};
@@ -15,6 +15,7 @@ use super::{
     gather::Seen,
     options::Options,
     references::{Answer, READ_LIMIT, Reference},
+    status::becomes_duplicated,
     view::View,
 };
 use crate::{
@@ -192,8 +193,7 @@ fn log_transition(before: &Job, after: &Job) {
         let reason = find(after.conditions(), SUCCEEDED).map(|condition| condition.reason.as_str());
         tracing::info!(namespace, name, uid, ?from, ?to, reason, "transition");
     }
-    let is_duplicated = |job: &Job| is_true(job.conditions(), DUPLICATE_EXECUTION);
-    if !is_duplicated(before) && is_duplicated(after) {
+    if becomes_duplicated(before, after) {
         tracing::warn!(namespace, name, uid, "more than one process was seen for one Job");
     }
 }

@@ -159,6 +159,12 @@ impl Draft {
     }
 }
 
+/// Whether a write tells for the first time that more than one process was seen (spec E2).
+pub(crate) fn becomes_duplicated(before: &Job, after: &Job) -> bool {
+    let is_duplicated = |job: &Job| conditions::is_true(job.conditions(), DUPLICATE_EXECUTION);
+    !is_duplicated(before) && is_duplicated(after)
+}
+
 /// `metav1.Time` carries whole seconds.
 fn whole_seconds(time: Timestamp) -> Time {
     Time(Timestamp::from_second(time.as_second()).unwrap_or(time))
