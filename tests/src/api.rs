@@ -8,3 +8,4 @@ pub mod fields;
 pub mod kinds;
 pub mod pointer;
 pub mod requests;
+pub mod usable_classes;

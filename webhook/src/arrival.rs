@@ -1,5 +1,7 @@
 //! What the transport knows of a request beside its body.
 
+use std::time::Duration;
+
 use ayatori_crds::TraceContext;
 use http::HeaderMap;
 use tokio::time::Instant;
@@ -11,6 +13,16 @@ pub struct Arrival {
     pub deadline: Option<Instant>,
     /// The trace that it belongs to, if its headers say so.
     pub trace: Option<TraceContext>,
+}
+
+impl Arrival {
+    /// When to give up what is good to know but no ground for a refusal: after its share of the time that is left, and
+    /// after `longest`.
+    pub(crate) fn give_up(&self, share: u32, longest: Duration) -> Instant {
+        let now = Instant::now();
+        let left = self.deadline.map(|deadline| deadline.saturating_duration_since(now) / share);
+        now + left.unwrap_or(longest).min(longest)
+    }
 }
 
 /// The trace of a request. Whoever sent it chose it, so nothing rests on it.

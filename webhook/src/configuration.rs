@@ -93,6 +93,8 @@ fn mutating(target: &Target, path: &str, kind: &Intercepted) -> MutatingWebhook 
         match_policy: Some("Equivalent".to_owned()),
         failure_policy: Some("Fail".to_owned()),
         side_effects: "None".to_owned(),
+        // Another webhook after ours may take away what ours has added. Twice is once: the second patch is empty then.
+        reinvocation_policy: Some("IfNeeded".to_owned()),
         timeout_seconds: Some(TIMEOUT_SECONDS),
         admission_review_versions: vec!["v1".to_owned()],
         ..MutatingWebhook::default()
@@ -245,6 +247,13 @@ mod tests {
             }
             assert_eq!(webhook["clientConfig"]["caBundle"], Value::Null);
         }
+    }
+
+    #[test]
+    fn defaulting_is_asked_again_after_others_have_changed_the_object() {
+        let of_all: Vec<Value> =
+            webhooks(&service()).iter().map(|webhook| webhook["reinvocationPolicy"].clone()).collect();
+        assert_eq!(of_all, [json!("IfNeeded"), Value::Null, Value::Null, Value::Null, Value::Null]);
     }
 
     #[test]

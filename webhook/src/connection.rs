@@ -22,6 +22,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::http2::{self, Stream, Streams};
 use crate::metrics::Connections;
+use crate::open_connections::Activity;
 use crate::transport::HTTP_2;
 use crate::{Handler, Limits};
 
@@ -39,19 +40,28 @@ pub(crate) enum Phase {
     Drain,
 }
 
+/// What a connection and its server know of each other.
+#[derive(Debug, Clone)]
+pub(crate) struct Known {
+    /// Where the server is.
+    pub(crate) phase: watch::Receiver<Phase>,
+    /// Whether the connection has something to answer.
+    pub(crate) activity: Arc<Activity>,
+}
+
 /// Serves one connection until it ends by itself, is overdue, or the server drains and its last answer is sent.
 pub(crate) async fn serve(
     socket: TcpStream,
     tls: Option<TlsAcceptor>,
     handler: Arc<dyn Handler>,
     limits: Limits,
-    phase: watch::Receiver<Phase>,
+    known: Known,
     counted: Connections,
 ) {
     let _open = counted.open();
     // Answers are one small write: waiting to join it with a next one only delays it.
     let _ = socket.set_nodelay(true);
-    let Some(tls) = tls else { return requests(socket, false, handler, limits, phase).await };
+    let Some(tls) = tls else { return requests(socket, false, handler, limits, known).await };
     let stream = match timeout(limits.handshake, tls.accept(socket)).await {
         Ok(Ok(stream)) => stream,
         failed => {
@@ -63,7 +73,7 @@ pub(crate) async fn serve(
         }
     };
     let speaks_http2 = stream.get_ref().1.alpn_protocol() == Some(HTTP_2);
-    requests(stream, speaks_http2, handler, limits, phase).await;
+    requests(stream, speaks_http2, handler, limits, known).await;
 }
 
 /// The requests of a connection, whatever carries them.
@@ -72,7 +82,7 @@ async fn requests(
     speaks_http2: bool,
     handler: Arc<dyn Handler>,
     limits: Limits,
-    phase: watch::Receiver<Phase>,
+    known: Known,
 ) {
     let io = TokioIo::new(stream);
 
@@ -80,10 +90,10 @@ async fn requests(
     // and the connection has been idle as long as it may, so one watch covers a silent client, a slow head, an idle
     // connection and a client that never reads its answer.
     let (due, overdue) = watch::channel(Instant::now() + limits.first_request);
-    let now = phase.clone();
+    let phase = known.phase.clone();
     let service = service_fn(move |request| {
         due.send_replace(Instant::now() + limits.longest_request + limits.idle);
-        answer(Arc::clone(&handler), now.clone(), request)
+        answer(Arc::clone(&handler), known.clone(), request)
     });
     let (executor, streams) = Streams::new();
     if speaks_http2 {
@@ -101,15 +111,16 @@ async fn requests(
 /// One answer, which in HTTP/1.1 also says whether the connection goes on.
 async fn answer(
     handler: Arc<dyn Handler>,
-    phase: watch::Receiver<Phase>,
+    known: Known,
     request: Request<Incoming>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
+    let _in_flight = known.activity.request();
     let version = request.version();
     let mut response = handler.answer(request).await;
     if version > Version::HTTP_11 {
         // There it is forbidden.
         response.headers_mut().remove(CONNECTION);
-    } else if *phase.borrow() != Phase::Open {
+    } else if *known.phase.borrow() != Phase::Open {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     Ok(response)

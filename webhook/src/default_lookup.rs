@@ -1,18 +1,32 @@
 //! Looking up the class of a Job that names none (spec B1). Defaulting writes it; where there is none, validation warns,
 //! which knows whether the Job is refused: a refusal carries no warnings (B3).
 
-use ayatori_crds::rules::default_class::{DefaultClass, default_class};
+use std::time::Duration;
 
+use ayatori_crds::rules::default_class::{DefaultClass, default_class};
+use tokio::time::timeout_at;
+
+use crate::Request;
 use crate::lookups::{self, Freshness, LookupError, Lookups};
 use crate::warnings::first_few;
 
+/// The longest that it is looked for. A read takes a few milliseconds.
+const LONGEST: Duration = Duration::from_secs(2);
+/// The share of the request's own time, where that is less.
+const SHARE: u32 = 4;
+
 /// What namespace and classes say. The store may not have seen yet what was annotated a moment ago, so that there is no
-/// default is looked up live.
-pub(crate) async fn look_up(lookups: &dyn Lookups, namespace: &str) -> Result<DefaultClass, LookupError> {
-    match at(lookups, namespace, Freshness::Stored).await {
-        Ok(DefaultClass::Named(name)) => Ok(DefaultClass::Named(name)),
-        _ => at(lookups, namespace, Freshness::Live).await,
-    }
+/// default is looked up live. A Job is not refused for want of a default, so nor is it for want of an answer.
+pub(crate) async fn look_up(lookups: &dyn Lookups, request: &Request<'_>) -> Result<DefaultClass, LookupError> {
+    let look = async {
+        match at(lookups, &request.namespace, Freshness::Stored).await {
+            Ok(DefaultClass::Named(name)) => Ok(DefaultClass::Named(name)),
+            _ => at(lookups, &request.namespace, Freshness::Live).await,
+        }
+    };
+    timeout_at(request.arrival.give_up(SHARE, LONGEST), look).await.unwrap_or_else(|_| {
+        Err(LookupError { what: "the default JobClass".to_owned(), why: "no answer in time".to_owned() })
+    })
 }
 
 async fn at(lookups: &dyn Lookups, namespace: &str, freshness: Freshness) -> Result<DefaultClass, LookupError> {

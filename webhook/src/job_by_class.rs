@@ -8,6 +8,7 @@ use ayatori_crds::rules::{FieldError, namespace, resources, sandbox};
 use ayatori_crds::{JobClass, JobSpec, OpenSandboxExecutionParameters};
 
 use crate::lookups::{self, Freshness, LookupError, Lookups, NamespaceMeta};
+use crate::warnings::first_few;
 
 /// The verdict of a class on a Job.
 #[derive(Debug)]
@@ -23,6 +24,8 @@ pub(crate) struct ByClass {
 struct Around {
     class: Option<Arc<JobClass>>,
     namespace: Arc<NamespaceMeta>,
+    /// All of them, where the class does not allow the namespace: for what may be used instead.
+    classes: Vec<Arc<JobClass>>,
     sandbox_parameters: Option<Arc<OpenSandboxExecutionParameters>>,
 }
 
@@ -41,6 +44,9 @@ pub(crate) async fn by_class(
     if let Some(class) = around.class.clone() {
         if class.spec.allowed_namespaces.is_some() {
             around.namespace = lookups::namespace(lookups, namespace, freshness).await?;
+            if !namespace::is_allowed(&class.spec, &around.namespace.labels) {
+                around.classes = lookups.classes();
+            }
         }
         if is_sandbox(&class) && sandbox::asks_for_permission(&spec.task) {
             let settings = &class.spec.parameters_ref;
@@ -48,6 +54,29 @@ pub(crate) async fn by_class(
         }
     }
     Ok(judge(spec, name, namespace, &around))
+}
+
+impl Around {
+    /// What this namespace may use instead of a class that does not allow it (spec B4: what would be right).
+    fn instead(&self) -> String {
+        let usable = self.classes.iter().filter(|class| {
+            is_living(class)
+                && conditions::is_true(class.conditions(), ACCEPTED)
+                && namespace::is_allowed(&class.spec, &self.namespace.labels)
+        });
+        let mut names: Vec<String> =
+            usable.flat_map(|class| &class.metadata.name).map(|name| format!("{name:?}")).collect();
+        // A store has no order; a message that changes from try to try looks like two faults.
+        names.sort_unstable();
+        match names.as_slice() {
+            [] => "no class does: ask for one".to_owned(),
+            some => format!("use one that does ({})", first_few(some)),
+        }
+    }
+}
+
+fn is_living(class: &JobClass) -> bool {
+    class.metadata.deletion_timestamp.is_none()
 }
 
 fn is_sandbox(class: &JobClass) -> bool {
@@ -58,11 +87,11 @@ fn is_sandbox(class: &JobClass) -> bool {
 /// waiting may cure it, but counts all the same; one whose own spec is faulty does not: it would refuse every Job for a
 /// fault that is not the Job's.
 fn judge(spec: &JobSpec, name: &str, namespace: &str, around: &Around) -> ByClass {
-    let class = around.class.as_deref().filter(|class| class.metadata.deletion_timestamp.is_none());
+    let class = around.class.as_deref().filter(|class| is_living(class));
     let sound = class.filter(|class| class_policy::errors(&class.spec).is_empty());
     let mut faults = Vec::new();
     if sound.is_some_and(|class| !namespace::is_allowed(&class.spec, &around.namespace.labels)) {
-        faults.push(namespace::not_allowed(name, namespace));
+        faults.push(namespace::not_allowed(name, namespace, &around.instead()));
     }
     let policy = sound.and_then(|class| class.spec.resources.as_ref());
     faults.extend(resources::effective(spec.resources.as_ref(), policy, name).err().into_iter().flatten());
@@ -77,6 +106,9 @@ fn judge(spec: &JobSpec, name: &str, namespace: &str, around: &Around) -> ByClas
     }
     let warning = match class {
         _ if name.is_empty() => None,
+        None if around.class.is_some() => {
+            Some(format!("JobClass {name:?} is being deleted: the Job waits until it is there again"))
+        }
         None => Some(format!("JobClass {name:?} does not exist: the Job waits until it does")),
         Some(class) if !conditions::is_true(class.conditions(), ACCEPTED) => {
             let condition = conditions::find(class.conditions(), ACCEPTED);

@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 
 use crate::default_lookup::look_up;
 use crate::lookups::Lookups;
+use crate::unchecked_job::{Present, UncheckedJob};
 use crate::{Answer, Operation, Request, Review, Warnings};
 
 /// Serves [`crate::configuration::MUTATE_JOBS`].
@@ -35,11 +36,10 @@ impl JobDefaulting {
     }
 
     async fn answer(&self, request: &Request<'_>) -> Answer {
-        let parse = |raw: &serde_json::value::RawValue| serde_json::from_str::<Value>(raw.get()).ok();
-        let Some(object) = request.object.and_then(parse) else { return Answer::allowed() };
-        match (request.operation, request.old_object.and_then(parse)) {
+        let Some(object) = request.object.map(UncheckedJob::of) else { return Answer::allowed() };
+        match (request.operation, request.old_object) {
             (Operation::Create, _) => {
-                let class = if lacks_class(&object) { self.default_class(&request.namespace).await } else { None };
+                let class = if object.lacks_class() { self.default_class(request).await } else { None };
                 let filling = Filling {
                     class: class.as_deref(),
                     ttl: self.policy.ttl.default,
@@ -49,14 +49,14 @@ impl JobDefaulting {
                 Answer::patched(patch(&object, &filling), Warnings::default())
             }
             (Operation::Update, Some(old)) => {
-                let has = |pointer| old.pointer(pointer).is_some_and(|value| !value.is_null());
-                let deleting = has("/metadata/deletionTimestamp");
+                let old = UncheckedJob::of(old);
+                let (class, has_ttl) = (old.class(), old.spec.is_some() && !old.lacks_ttl());
                 let filling = Filling {
-                    class: old.pointer("/spec/jobClassName").and_then(Value::as_str),
+                    class: class.as_deref(),
                     // A TTL that is taken away is one that is not given; a Job that never had one is left as it is.
-                    ttl: self.policy.ttl.default.filter(|_| has("/spec/ttlSecondsAfterFinished") && !deleting),
+                    ttl: self.policy.ttl.default.filter(|_| has_ttl && !old.is_deleting()),
                     trace: None,
-                    guarded: !deleting,
+                    guarded: !old.is_deleting(),
                 };
                 Answer::patched(patch(&object, &filling), Warnings::default())
             }
@@ -66,8 +66,8 @@ impl JobDefaulting {
 
     /// The name to write. A Job without a class is admitted: it waits, and the controller finds a default that comes
     /// later.
-    async fn default_class(&self, namespace: &str) -> Option<String> {
-        match look_up(&*self.lookups, namespace).await {
+    async fn default_class(&self, request: &Request<'_>) -> Option<String> {
+        match look_up(&*self.lookups, request).await {
             Ok(DefaultClass::Named(name)) => Some(name),
             Ok(DefaultClass::None | DefaultClass::Ambiguous(_)) => None,
             Err(error) => {
@@ -88,14 +88,6 @@ impl Review for JobDefaulting {
     }
 }
 
-/// Whether there is a spec that names no class; an empty name is none.
-fn lacks_class(object: &Value) -> bool {
-    object.get("spec").and_then(Value::as_object).is_some_and(|spec| match spec.get("jobClassName") {
-        None | Some(Value::Null) => true,
-        Some(name) => name == "",
-    })
-}
-
 /// What is written where nothing is given.
 #[derive(Debug, Default)]
 struct Filling<'a> {
@@ -107,22 +99,20 @@ struct Filling<'a> {
 }
 
 /// What is missing of the filling, and nothing else. Applied to its own outcome it is empty.
-fn patch(object: &Value, filling: &Filling<'_>) -> Patch {
+fn patch(object: &UncheckedJob<'_>, filling: &Filling<'_>) -> Patch {
     let mut missing = Missing::default();
-    if let Some(class) = filling.class.filter(|class| !class.is_empty() && lacks_class(object)) {
+    if let Some(class) = filling.class.filter(|class| !class.is_empty() && object.lacks_class()) {
         missing.add(&["spec", "jobClassName"], json!(class));
     }
-    if let (Some(ttl), Some(spec)) = (filling.ttl, object.get("spec").and_then(Value::as_object))
-        && spec.get("ttlSecondsAfterFinished").is_none_or(Value::is_null)
-    {
+    if let Some(ttl) = filling.ttl.filter(|_| object.lacks_ttl()) {
         missing.add(&["spec", "ttlSecondsAfterFinished"], json!(ttl));
     }
-    if let Some(metadata) = object.get("metadata").and_then(Value::as_object) {
+    if let Some(metadata) = &object.metadata {
         if filling.guarded {
-            missing.add_finalizer(metadata.get("finalizers"));
+            missing.add_finalizer(metadata.finalizer());
         }
         if let Some(trace) = filling.trace {
-            missing.add_trace(metadata.get("annotations"), trace);
+            missing.add_trace(metadata.trace(), trace);
         }
     }
     Patch(missing.0)
@@ -138,31 +128,25 @@ impl Missing {
         self.0.push(PatchOperation::Add(AddOperation { path, value }));
     }
 
-    fn add_finalizer(&mut self, present: Option<&Value>) {
+    fn add_finalizer(&mut self, present: Present) {
         match present {
-            None | Some(Value::Null) => self.add(&["metadata", "finalizers"], json!([JOB_CLEANUP_FINALIZER])),
-            Some(Value::Array(list)) if !list.iter().any(|held| held == JOB_CLEANUP_FINALIZER) => {
-                self.add(&["metadata", "finalizers", "-"], json!(JOB_CLEANUP_FINALIZER));
-            }
-            Some(_) => {}
+            Present::Absent => self.add(&["metadata", "finalizers"], json!([JOB_CLEANUP_FINALIZER])),
+            Present::Lacking => self.add(&["metadata", "finalizers", "-"], json!(JOB_CLEANUP_FINALIZER)),
+            Present::Settled => {}
         }
     }
 
     /// Both annotations or none: a state means nothing beside another parent.
-    fn add_trace(&mut self, present: Option<&Value>, trace: &TraceContext) {
+    fn add_trace(&mut self, present: Present, trace: &TraceContext) {
         let state = trace.tracestate().map(|state| (TRACESTATE_ANNOTATION, state));
         let ours = [(TRACEPARENT_ANNOTATION, trace.traceparent())].into_iter().chain(state);
         match present {
-            None | Some(Value::Null) => {
+            Present::Absent => {
                 let all: serde_json::Map<_, _> = ours.map(|(key, value)| (key.to_owned(), json!(value))).collect();
                 self.add(&["metadata", "annotations"], Value::Object(all));
             }
-            Some(Value::Object(given))
-                if !given.contains_key(TRACEPARENT_ANNOTATION) && !given.contains_key(TRACESTATE_ANNOTATION) =>
-            {
-                ours.for_each(|(key, value)| self.add(&["metadata", "annotations", key], json!(value)));
-            }
-            Some(_) => {}
+            Present::Lacking => ours.for_each(|(key, value)| self.add(&["metadata", "annotations", key], json!(value))),
+            Present::Settled => {}
         }
     }
 }

@@ -62,7 +62,7 @@ impl JobValidation {
                 let mut warnings = Warnings::default();
                 warning.iter().for_each(|text| warnings.add(text));
                 if spec.job_class_name.as_deref().is_none_or(str::is_empty) {
-                    let found = default_lookup::look_up(&*self.lookups, &request.namespace).await;
+                    let found = default_lookup::look_up(&*self.lookups, request).await;
                     default_lookup::warning(&found).iter().for_each(|text| warnings.add(text));
                 }
                 warn_of_image(spec, &mut warnings);

@@ -1,9 +1,13 @@
 //! Who is refused, for what, and who is only warned.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::*;
-use crate::testing::{Cluster, Held, fields, refused, verdict, warned};
+use crate::testing::{Cluster, Held, fields, refused, verdict, verdict_on, warned};
+use crate::{Arrival, JobDefaulting};
 
 fn job(spec: &Value) -> Value {
     let mut job = json!({
@@ -53,6 +57,46 @@ async fn a_namespace_that_the_class_does_not_allow_is_forbidden_when_that_is_all
         "jobs.execution.ayatori.ddupan.top \"x\" is forbidden: JobClass \"small\" does not allow namespace \"team-a\"";
     assert!(message.starts_with(begin), "{message}");
     assert!(fields(&answer).is_empty());
+}
+
+#[tokio::test]
+async fn a_refused_namespace_is_told_which_classes_it_may_use() {
+    let told = async |held: Held| {
+        let answer = created(Cluster::fresh(held), &json!({})).await;
+        let message = refused(&answer).1;
+        let (_, instead) = message.split_once("\"team-a\": ").unwrap();
+        instead.split_once(", or ask an administrator").unwrap().0.to_owned()
+    };
+    let waiting = json!({"status": {"conditions": []}});
+    let going = json!({"metadata": {"deletionTimestamp": "2030-01-01T00:00:00Z"}});
+    let unusable = || {
+        let held = held(&tier("prod")).class("other", &tier("prod"));
+        held.class("waiting", &waiting).class("going", &going)
+    };
+    assert_eq!(told(unusable()).await, "no class does: ask for one");
+    let some = unusable().class("b", &tier("ci")).class("a", &json!({}));
+    assert_eq!(told(some).await, r#"use one that does ("a", "b")"#);
+    let many = ["d", "b", "a", "c"].iter().fold(unusable(), |held, name| held.class(name, &json!({})));
+    assert_eq!(told(many).await, r#"use one that does ("a", "b", "c" and 1 more)"#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_is_not_refused_because_its_default_could_not_be_looked_up_in_time() {
+    let slow = Arc::new(Cluster {
+        live: Some(Held::default().namespace("team-a", &[], &[]).class("small", &json!({}))),
+        delay: Duration::from_secs(60),
+        ..Cluster::default()
+    });
+    let begin = Instant::now();
+    let arrival = || Arrival { deadline: Some(begin + Duration::from_secs(10)), ..Arrival::default() };
+    let mut classless = job(&json!({}));
+    classless["spec"]["jobClassName"] = Value::Null;
+    let answer = verdict_on(&validation(&json!({}), Arc::clone(&slow)), Some(&classless), None, arrival()).await;
+    assert_eq!(warned(&answer), ["spec.jobClassName is not set and the default could not be looked up: the Job waits"]);
+    let answer = verdict_on(&JobDefaulting::new(slow, Policy::default()), Some(&classless), None, arrival()).await;
+    let Answer::Allowed { patch: Some(patch), .. } = answer else { panic!("{answer:?}") };
+    assert!(!serde_json::to_string(&patch).unwrap().contains("jobClassName"), "{patch}");
+    assert!(begin.elapsed() < Duration::from_secs(6), "there is time left for the answer");
 }
 
 #[tokio::test]
@@ -145,7 +189,7 @@ async fn a_class_that_may_come_or_be_mended_is_a_warning() {
     }]}});
     for (held, warning) in [
         (Held::default(), "JobClass \"small\" does not exist: the Job waits until it does"),
-        (held(&deleting), "JobClass \"small\" does not exist: the Job waits until it does"),
+        (held(&deleting), "JobClass \"small\" is being deleted: the Job waits until it is there again"),
         (held(&refused_class), "JobClass \"small\" is not accepted (ParametersNotFound): the Job waits until it is"),
         (
             held(&json!({"status": null})),

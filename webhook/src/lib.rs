@@ -25,6 +25,7 @@ mod job_validate;
 mod limits;
 pub mod lookups;
 mod metrics;
+mod open_connections;
 mod outline;
 mod parameters;
 mod references;
@@ -34,6 +35,7 @@ mod server;
 mod testing;
 mod time_limit;
 mod transport;
+mod unchecked_job;
 mod warnings;
 
 pub use answer::Answer;

@@ -6,7 +6,8 @@ use std::time::Duration;
 /// thing that a client could hold for ever is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Open connections. At the bound new ones wait in the kernel's queue.
+    /// Open connections. At the bound a new one takes the place of the one that has had nothing to answer for the
+    /// longest time; while all have, it waits in the kernel's queue.
     pub connections: usize,
     /// Reviews that run.
     pub requests: usize,
@@ -41,8 +42,9 @@ impl Default for Limits {
         Self {
             connections: 512,
             requests: 32,
-            // Eight of the longest, or thousands of ordinary ones; a few times this much is needed while they are decoded.
-            bodies_bytes: 64 * 1024 * 1024,
+            // Two of the longest, or thousands of ordinary ones. The densest body that is a Job (`"env":[{"name":""},…`)
+            // takes 13 times its length while it is decoded, and the container has 512 MiB.
+            bodies_bytes: 16 * 1024 * 1024,
             body_bytes: 8 * 1024 * 1024,
             handshake: Duration::from_secs(3),
             first_request: Duration::from_secs(10),

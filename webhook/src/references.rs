@@ -45,7 +45,7 @@ pub(crate) async fn warn_of_missing(
     if asked.is_empty() {
         return;
     }
-    let missing = missing(lookups, &request.namespace, &asked, bound(request)).await;
+    let missing = missing(lookups, &request.namespace, &asked, request.arrival.give_up(SHARE, LONGEST)).await;
     for referent in [Referent::Secret, Referent::ConfigMap] {
         // In the order of the Job, not of the answers.
         let of_kind: Vec<&str> =
@@ -66,12 +66,6 @@ fn names(task: &TaskSpec) -> Vec<(Referent, &str)> {
     let mut seen = BTreeSet::new();
     let all = required(task).into_iter().map(|reference| (reference.referent, reference.name));
     all.filter(|asked| !asked.1.is_empty() && seen.insert(*asked)).take(ASKED).collect()
-}
-
-fn bound(request: &Request<'_>) -> Instant {
-    let now = Instant::now();
-    let left = request.arrival.deadline.map(|deadline| deadline.saturating_duration_since(now) / SHARE);
-    now + left.unwrap_or(LONGEST).min(LONGEST)
 }
 
 /// Those that are known to be missing by the deadline.

@@ -6,6 +6,7 @@ use std::fmt;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
+use ayatori_crds::rules::syntax::is_dns_label;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use tokio::time::timeout_at;
@@ -109,6 +110,10 @@ impl Reviews {
         {
             let whole = format!("{}/{} {}", asked.group, asked.version, asked.resource);
             return Answer::bad_request(format!("resource {whole} {} is not reviewed here", request.sub_resource));
+        }
+        // It becomes part of a request's path. The API server's own are labels, but anybody may send a review.
+        if !request.namespace.is_empty() && !is_dns_label(&request.namespace) {
+            return Answer::bad_request("the namespace of the request is no DNS label");
         }
         let verdict = AssertUnwindSafe(async { review.review(request).await }).catch_unwind();
         let in_time = match request.arrival.deadline {

@@ -14,17 +14,20 @@ use hyper::body::{Bytes, Incoming};
 use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
-use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
-use crate::connection::{self, Phase};
+use crate::connection::{self, Known, Phase};
 use crate::endpoint::Endpoint;
 use crate::metrics::Connections;
+use crate::open_connections::OpenConnections;
 use crate::{Limits, Reviews, Transport};
 
 /// After an accept that failed for want of file descriptors or memory: at once would be a busy loop.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// At the bound, with all connections waiting for answers: until one of them may have its own.
+const FULL_PAUSE: Duration = Duration::from_millis(50);
 
 /// What answers the requests of a [`Server`].
 pub trait Handler: Send + Sync {
@@ -119,7 +122,8 @@ impl Server {
             limits,
             phases,
             counted: connections,
-            connections: JoinSet::new(),
+            connections: OpenConnections::default(),
+            waiting: None,
         };
         acceptor.accept_until(shutdown).await;
 
@@ -129,7 +133,7 @@ impl Server {
         phase.send_replace(Phase::Drain);
         let Acceptor { listener, mut connections, .. } = acceptor;
         drop(listener);
-        let all_ended = timeout(limits.drain, async { while connections.join_next().await.is_some() {} });
+        let all_ended = timeout(limits.drain, async { while connections.ended().await.is_some() {} });
         if all_ended.await.is_err() {
             tracing::warn!(connections = connections.len(), "requests in flight were cut at the end of the drain");
         }
@@ -149,32 +153,38 @@ struct Acceptor {
     limits: Limits,
     phases: watch::Receiver<Phase>,
     counted: Connections,
-    connections: JoinSet<()>,
+    connections: OpenConnections,
+    /// Accepted, and without a place: all others wait for answers. Those after it wait in the kernel's queue.
+    waiting: Option<TcpStream>,
 }
 
 impl Acceptor {
     async fn accept_until(&mut self, end: impl Future<Output = ()>) {
         let mut end = std::pin::pin!(end);
         loop {
-            let room = self.connections.len() < self.limits.connections;
+            if let Some(socket) = self.waiting.take_if(|_| self.connections.make_room(self.limits.connections)) {
+                self.spawn(socket);
+            }
             tokio::select! {
                 biased;
                 () = &mut end => return,
-                Some(_) = self.connections.join_next() => {}
-                accepted = self.listener.accept(), if room => match accepted {
-                    Ok((socket, _)) => self.spawn(socket),
+                Some(()) = self.connections.ended() => {}
+                accepted = self.listener.accept(), if self.waiting.is_none() => match accepted {
+                    Ok((socket, _)) => self.waiting = Some(socket),
                     Err(error) => {
                         tracing::warn!(%error, "cannot accept a connection");
                         sleep(ACCEPT_PAUSE).await;
                     }
                 },
+                () = sleep(FULL_PAUSE), if self.waiting.is_some() => {}
             }
         }
     }
 
     fn spawn(&mut self, socket: TcpStream) {
         let (tls, handler) = (self.tls.clone(), Arc::clone(&self.handler));
-        let (limits, phases, counted) = (self.limits, self.phases.clone(), self.counted.clone());
-        self.connections.spawn(connection::serve(socket, tls, handler, limits, phases, counted));
+        let (limits, phase, counted) = (self.limits, self.phases.clone(), self.counted.clone());
+        self.connections
+            .open(|activity| connection::serve(socket, tls, handler, limits, Known { phase, activity }, counted));
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use ayatori_crds::rules::references::Referent;
 use ayatori_crds::{JobClass, OpenSandboxExecutionParameters};
 use futures::FutureExt;
-use futures::future::{BoxFuture, ready};
+use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
 use crate::lookups::{Live, LookupError, NamespaceMeta};
@@ -158,7 +158,7 @@ pub(crate) struct Cluster {
     pub(crate) stored: Held,
     pub(crate) live: Option<Held>,
     pub(crate) live_reads: AtomicUsize,
-    /// How long it takes to answer whether something exists.
+    /// How long each live read takes.
     pub(crate) delay: Duration,
 }
 
@@ -185,7 +185,14 @@ impl Cluster {
     fn read<T: Send + 'static>(&self, what: &str, read: impl FnOnce(&Held) -> T) -> Live<'_, T> {
         self.live_reads.fetch_add(1, Ordering::Relaxed);
         let error = || LookupError { what: what.to_owned(), why: "no answer".to_owned() };
-        ready(self.live.as_ref().map(read).ok_or_else(error)).boxed()
+        let (answer, delay) = (self.live.as_ref().map(read).ok_or_else(error), self.delay);
+        async move {
+            if !delay.is_zero() {
+                tokio::time::sleep(delay).await;
+            }
+            answer
+        }
+        .boxed()
     }
 }
 
@@ -223,14 +230,7 @@ impl Lookups for Cluster {
     }
 
     fn live_exists<'a>(&'a self, namespace: &'a str, referent: Referent, name: &'a str) -> Live<'a, bool> {
-        let delay = self.delay;
-        let answer =
-            self.read("referent", |held| held.referents.contains(&(namespace.to_owned(), referent, name.to_owned())));
-        async move {
-            tokio::time::sleep(delay).await;
-            answer.await
-        }
-        .boxed()
+        self.read("referent", |held| held.referents.contains(&(namespace.to_owned(), referent, name.to_owned())))
     }
 }
 

@@ -4,7 +4,10 @@ use ayatori_crds::{
     Job, JobClass, ResourceRequirements,
     conditions::{ACCEPTED, is_true, reason},
     job::ResolvedJobClass,
-    rules,
+    rules::{
+        self,
+        namespace::{USE_ANOTHER, not_allowed},
+    },
 };
 
 use super::view::{ClassView, View};
@@ -114,5 +117,5 @@ fn check_namespace(view: &View<'_>, job: &Job, class: &JobClass, name: &str) -> 
     if allowed {
         return Ok(());
     }
-    Err(refusal(reason::NAMESPACE_NOT_ALLOWED, rules::namespace::not_allowed(name, namespace).detail))
+    Err(refusal(reason::NAMESPACE_NOT_ALLOWED, not_allowed(name, namespace, USE_ANOTHER).detail))
 }

@@ -9,9 +9,21 @@ use super::FieldError;
 /// The fault of an image reference, if it has one.
 #[must_use]
 pub fn error(field: &str, image: &str) -> Option<FieldError> {
-    Reference::from_str(image).is_err().then(|| {
-        FieldError::invalid(field, image, "must be an OCI image reference such as registry.example/team/app:1.2")
-    })
+    let why = match Reference::from_str(image) {
+        Err(_) => "must be an OCI image reference such as registry.example/team/app:1.2",
+        // The parser takes capitals; the OCI image specification and every runtime do not.
+        Ok(reference) if reference.digest().is_some_and(|digest| digest.chars().any(|c| c.is_ascii_uppercase())) => {
+            "must have a digest in lower case"
+        }
+        Ok(_) if is_image_id(image) => "must be a name: 64 hexadecimal digits are the ID of an image",
+        Ok(_) => return None,
+    };
+    Some(FieldError::invalid(field, image, why))
+}
+
+/// Runtimes take such a name for the ID of an image, and the kubelet refuses it.
+fn is_image_id(image: &str) -> bool {
+    image.len() == 64 && image.chars().all(|c| matches!(c, '0'..='9' | 'a'..='f'))
 }
 
 /// Whether the tag is `latest`, said or implied: legal, but another image tomorrow.
@@ -40,6 +52,11 @@ mod tests {
         for bad in ["App", "app:", "a b", "app@sha256:12", "https://registry.example/app", "app:1:2", ""] {
             assert!(error("spec.task.image", bad).is_some(), "{bad}");
         }
+        let (capitals, id) = (format!("app@sha256:{}", "A".repeat(64)), "0a".repeat(32));
+        for (bad, why) in [(&capitals, "lower case"), (&id, "must be a name")] {
+            assert!(error("spec.task.image", bad).is_some_and(|fault| fault.detail.contains(why)), "{bad}");
+        }
+        assert_eq!(error("spec.task.image", &"0a".repeat(33)), None, "a name may have more digits");
     }
 
     #[test]

@@ -20,14 +20,18 @@ pub fn is_allowed(class: &JobClassSpec, namespace_labels: &BTreeMap<String, Stri
     })
 }
 
-/// The fault to tell when a class does not allow the Job's namespace.
+/// What to do [instead](not_allowed) where it is not known which classes the namespace may use.
+pub const USE_ANOTHER: &str = "use another class (kubectl get jobclasses)";
+
+/// The fault to tell when a class does not allow the Job's namespace. `instead` is what its sender can do without an
+/// administrator.
 #[must_use]
-pub fn not_allowed(class_name: &str, namespace: &str) -> FieldError {
+pub fn not_allowed(class_name: &str, namespace: &str, instead: &str) -> FieldError {
     FieldError::forbidden(
         "spec.jobClassName",
         format!(
-            "JobClass {class_name:?} does not allow namespace {namespace:?}: use another class (kubectl get jobclasses), \
-             or ask an administrator to label the namespace as the class's allowedNamespaces asks"
+            "JobClass {class_name:?} does not allow namespace {namespace:?}: {instead}, or ask an administrator to label \
+             the namespace as the class's allowedNamespaces asks"
         ),
     )
 }

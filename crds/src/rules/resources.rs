@@ -99,7 +99,7 @@ fn exact(value: &Quantity, figure: Figure) -> Result<Amount, String> {
 }
 
 /// Faults of a class's policy (spec B8): minimum over maximum, defaults outside of them or with a request over its
-/// limit, figures too fine.
+/// limit, figures too fine. What comes of the defaults alone passes the bounds, or the policy is at fault.
 #[must_use]
 pub fn policy_errors(policy: &ResourcePolicy) -> Vec<FieldError> {
     let named = [("defaults", &policy.defaults), ("minimum", &policy.minimum), ("maximum", &policy.maximum)];
@@ -123,13 +123,16 @@ pub fn policy_errors(policy: &ResourcePolicy) -> Vec<FieldError> {
             && let (Ok(amount), Ok(bound)) = (a.amount(), b.amount())
             && amount > bound
         {
+            // Where a request and a limit are compared, the words say of which the bound is.
+            let of =
+                |bound: Figure| if low_figure == high_figure { String::new() } else { format!(" of {}", bound.path()) };
             // The default is the one to mend where a default and a bound disagree.
             let (at, shown, detail) = if high == "defaults" && low != "defaults" {
-                (path(high, high_figure), b, format!("must be at least {a}, the {low}"))
+                (path(high, high_figure), b, format!("must be at least {a}, the {low}{}", of(low_figure)))
             } else if low == high {
                 (path(low, low_figure), a, format!("must be at most {b}, its limit"))
             } else {
-                (path(low, low_figure), a, format!("must be at most {b}, the {high}"))
+                (path(low, low_figure), a, format!("must be at most {b}, the {high}{}", of(high_figure)))
             };
             errors.push(FieldError::invalid(at, shown.to_string(), detail));
         }
@@ -140,6 +143,13 @@ pub fn policy_errors(policy: &ResourcePolicy) -> Vec<FieldError> {
         over(("defaults", figure), ("maximum", figure));
         if let Some(limit) = figure.limit() {
             over(("defaults", figure), ("defaults", limit));
+            // Each request is at most its limit, so the least request is at most the highest limit.
+            over(("minimum", figure), ("maximum", limit));
+            // A request that has no default takes the limit (C5), also that of the defaults.
+            if policy.defaults.as_ref().is_none_or(|defaults| defaults.get(figure).is_none()) {
+                over(("minimum", figure), ("defaults", limit));
+                over(("defaults", limit), ("maximum", figure));
+            }
         }
     }
     errors

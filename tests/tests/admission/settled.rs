@@ -49,7 +49,7 @@ async fn is_known(world: &World, class: &Value, made: &[Value]) -> anyhow::Resul
     let Some(conditions) = conditions.filter(|_| !is_going) else {
         // Nobody judges it, or not any more.
         let words = said_of(world, class, NAMESPACE).await?.unwrap_or_default();
-        ensure!(!is_going || words.contains("does not exist"), "it says: {words:?}");
+        ensure!(!is_going || is_missing(&words), "it says: {words:?}");
         return Ok(());
     };
     let is_accepted = conditions.iter().any(|one| one["type"] == "Accepted" && one["status"] == "True");
@@ -57,11 +57,15 @@ async fn is_known(world: &World, class: &Value, made: &[Value]) -> anyhow::Resul
     let names = namespaces.filter_map(|namespace| namespace["metadata"]["name"].as_str());
     for namespace in names.chain([NAMESPACE]) {
         let Some(words) = said_of(world, class, namespace).await? else { continue };
-        let says_accepted = !words.contains("is not accepted") && !words.contains("does not exist");
+        let says_accepted = !words.contains("is not accepted") && !is_missing(&words);
         ensure!(is_accepted == says_accepted && !words.contains("not looked at yet"), "it says: {words:?}");
         return Ok(());
     }
     Ok(())
+}
+
+fn is_missing(words: &str) -> bool {
+    ["does not exist", "is being deleted"].iter().any(|why| words.contains(why))
 }
 
 /// The warnings about a Job of the class; None where it is refused.

@@ -2,7 +2,7 @@
 //! in the object's conditions.
 
 use anyhow::{Context, ensure};
-use ayatori_tests::eventually;
+use ayatori_tests::{api::usable_classes::IN_A_CONDITION, eventually};
 use futures::{StreamExt, stream};
 
 use crate::{
@@ -68,7 +68,9 @@ fn tells_the_same(case: &Case, message: &str) -> bool {
             .collect::<String>()
     };
     let of_the_namespace = faults.iter().filter_map(|fault| fault.strip_prefix("spec.jobClassName: Forbidden: "));
-    let why = case.expect.forbidden.as_deref();
+    let of_the_namespace = of_the_namespace.chain(case.expect.forbidden.as_deref());
+    let (offer, in_a_condition) = IN_A_CONDITION;
     let runs = (0..faults.len()).flat_map(|from| (from + 1..=faults.len()).map(move |to| faults[from..to].join("; ")));
-    runs.map(|run| cut(&run)).any(|run| run == message) || of_the_namespace.chain(why).any(|one| one == message)
+    runs.map(|run| cut(&run)).any(|run| run == message)
+        || of_the_namespace.map(|one| one.replace(offer, in_a_condition)).any(|one| one == message)
 }

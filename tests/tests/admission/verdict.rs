@@ -1,7 +1,7 @@
 //! What an answer must be, exactly: code, reason, message, causes, warnings.
 
 use ayatori_crds::names::GROUP;
-use ayatori_tests::api::{kinds::Kind, requests::Answer};
+use ayatori_tests::api::{kinds::Kind, requests::Answer, usable_classes::unnamed};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -62,10 +62,12 @@ impl Expected {
         };
         differ("warnings", &self.warnings, &answer.warnings);
         let body = &answer.body;
-        let (message, reason) = (text(&body["message"]), text(&body["reason"]));
+        let (message, reason) = (unnamed(text(&body["message"])), text(&body["reason"]));
         let causes = body["details"]["causes"].as_array().cloned().unwrap_or_default();
-        let told: Vec<String> =
-            causes.iter().map(|cause| format!("{}: {}", text(&cause["field"]), text(&cause["message"]))).collect();
+        let told: Vec<String> = causes
+            .iter()
+            .map(|cause| format!("{}: {}", text(&cause["field"]), unnamed(text(&cause["message"]))))
+            .collect();
         let reasons: Vec<&str> = causes.iter().map(|cause| text(&cause["reason"])).collect();
         if let Some(wanted) = &self.allowed {
             differ("code", &true, &answer.is_accepted());

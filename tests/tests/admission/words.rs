@@ -1,8 +1,10 @@
-//! What kubectl makes of an answer, byte for byte: `words/*.txt`, each a command and what it prints.
+//! What kubectl makes of an answer, byte for byte (but for the names of [usable classes](unnamed)): `words/*.txt`, each a
+//! command and what it prints.
 
 use std::{collections::BTreeSet, fs};
 
 use anyhow::{Context, ensure};
+use ayatori_tests::api::usable_classes::unnamed;
 use serde_json::Value;
 
 use crate::{
@@ -38,7 +40,7 @@ pub(crate) async fn faults(world: &World, case: &Case, verb: Kubectl) -> anyhow:
         tokio::task::spawn_blocking(move || kubectl.run(&owned.iter().map(String::as_str).collect::<Vec<_>>(), &input))
             .await??;
     let end = if said.success { "succeeds" } else { "fails" };
-    let text = format!("$ kubectl {command}\n{}{}({end})\n", said.stdout, said.stderr);
+    let text = unnamed(&format!("$ kubectl {command}\n{}{}({end})\n", said.stdout, said.stderr));
     compare(&name, &text)
 }
 

@@ -6,10 +6,13 @@ use ayatori_crds::names::JOB_CLEANUP_FINALIZER;
 use kube::api::ListParams;
 use serde_json::{Value, json};
 
-use ayatori_tests::product::{
-    jobs::{STANDARD, class, job, parameters, task, with},
-    scene::{QUIET, Scene, object, offer},
-    shared::in_namespace,
+use ayatori_tests::{
+    api::usable_classes::unnamed,
+    product::{
+        jobs::{STANDARD, class, job, parameters, task, with},
+        scene::{QUIET, Scene, object, offer},
+        shared::in_namespace,
+    },
 };
 
 /// The resource's whole name: `job` alone means batch/v1.
@@ -33,7 +36,7 @@ platform
 /// kubectl refuses with exactly these words, and the namespace stays empty.
 async fn is_refused(scene: &Scene, arguments: &[&str], job: &Value, words: &str) -> anyhow::Result<()> {
     let said = scene.kubectl().run(arguments, &job.to_string())?;
-    ensure!(!said.success && said.stderr == words, "kubectl said:\n{}\nwanted:\n{words}", said.stderr);
+    ensure!(!said.success && unnamed(&said.stderr) == words, "kubectl said:\n{}\nwanted:\n{words}", said.stderr);
     let stored = scene.jobs.list(&ListParams::default()).await?.items;
     ensure!(stored.is_empty(), "stored: {stored:?}");
     Ok(())
@@ -92,8 +95,8 @@ async fn a_namespace_that_is_the_only_fault_is_forbidden_and_beside_others_one_m
         offer(&scene.client, &exclusive, &parameters(&name)).await?;
         let namespace = &scene.namespace;
         let why = format!(
-            "JobClass \"{name}\" does not allow namespace \"{namespace}\": use another class (kubectl get jobclasses), \
-             or ask an administrator to label the namespace as the class's allowedNamespaces asks"
+            "JobClass \"{name}\" does not allow namespace \"{namespace}\": use one that does (…), or ask an \
+             administrator to label the namespace as the class's allowedNamespaces asks"
         );
 
         let create = ["create", "-f", "-"];

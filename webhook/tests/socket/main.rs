@@ -221,14 +221,33 @@ async fn an_idle_connection_is_kept_for_its_time_and_then_cut() {
 }
 
 #[tokio::test]
-async fn a_client_over_the_bound_waits_until_another_one_leaves() {
+async fn a_client_over_the_bound_takes_the_place_of_one_that_asks_nothing() {
+    let server = start(Limits { connections: 2, ..LIMITS }).await;
+    let mut first = server.connect().await;
+    // It has asked, and has its answer: it is idle for a shorter time.
+    let mut second = server.connect().await;
+    send(&mut second, &review("x")).await;
+    Response::read(&mut second).await;
+    let mut third = server.connect().await;
+    let cut = timeout(LIMITS.handshake, first.read_u8()).await.expect("the first is cut at once");
+    assert!(cut.is_err());
+    for client in [&mut second, &mut third] {
+        send(client, &review("x")).await;
+        assert_eq!(Response::read(client).await.status(), 200);
+    }
+}
+
+#[tokio::test]
+async fn a_client_over_the_bound_waits_while_all_others_wait_for_answers() {
     let server = start(Limits { connections: 1, ..LIMITS }).await;
     let mut first = server.connect().await;
+    send(&mut first, &review("wait")).await;
+    sleep(Duration::from_millis(100)).await;
     let mut second = TcpStream::connect(server.address).await.unwrap();
     // Were it accepted, it would be cut at the handshake limit.
     assert!(timeout(LIMITS.handshake * 3 / 2, second.read_u8()).await.is_err());
-    first.shutdown().await.unwrap();
-    drop(first);
+    server.jobs.leave.notify_one();
+    assert_eq!(Response::read(&mut first).await.status(), 200);
     about(LIMITS.handshake, cut_after(&mut second).await);
 }
 

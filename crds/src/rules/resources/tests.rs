@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::rules::FieldErrorKind;
 
 /// `"rc=1 lm=2Gi"`: r = requests, l = limits, c = cpu, m = memory.
 fn parse(text: &str) -> ResourceRequirements {
@@ -97,6 +98,18 @@ fn faults_of_a_policy_name_the_field_to_mend() {
             r#"spec.resources.defaults.requests.memory: Invalid value: "2Gi": must be at most 1Gi, its limit"#,
         ),
         (
+            policy("lc=2", "", "rc=1"),
+            r#"spec.resources.defaults.limits.cpu: Invalid value: "2": must be at most 1, the maximum of requests.cpu"#,
+        ),
+        (
+            policy("lc=1", "rc=2", ""),
+            r#"spec.resources.defaults.limits.cpu: Invalid value: "1": must be at least 2, the minimum of requests.cpu"#,
+        ),
+        (
+            policy("", "rm=2Gi", "lm=1Gi"),
+            r#"spec.resources.minimum.requests.memory: Invalid value: "2Gi": must be at most 1Gi, the maximum of limits.memory"#,
+        ),
+        (
             policy("", "", "lc=0.5m"),
             r#"spec.resources.maximum.limits.cpu: Invalid value: "0.5m": must not be finer than 1m"#,
         ),
@@ -105,6 +118,7 @@ fn faults_of_a_policy_name_the_field_to_mend() {
         assert_eq!(told, [expected]);
     }
     assert_eq!(policy_errors(&policy("rc=1 lc=1", "rc=1", "rc=1 lc=1")), []);
+    assert_eq!(policy_errors(&policy("rc=1 lc=2", "", "rc=1")), [], "a request that has a default takes that");
 }
 
 fn figures() -> impl Strategy<Value = ResourceRequirements> {
@@ -122,6 +136,18 @@ fn figures() -> impl Strategy<Value = ResourceRequirements> {
 }
 
 proptest! {
+    /// A Job that asks for nothing is at most told what to ask for: no value that it has not given is held against it.
+    #[test]
+    fn the_defaults_of_a_sound_policy_break_none_of_its_bounds(
+        defaults in figures(), minimum in figures(), maximum in figures()
+    ) {
+        let policy = ResourcePolicy { defaults: Some(defaults), minimum: Some(minimum), maximum: Some(maximum) };
+        if policy_errors(&policy).is_empty() {
+            let faults = effective(None, Some(&policy), "c").err().unwrap_or_default();
+            prop_assert!(faults.iter().all(|fault| fault.kind == FieldErrorKind::Required), "{faults:?}");
+        }
+    }
+
     /// What is accepted lies within every bound, and nothing that was given was altered (an independent check).
     #[test]
     fn what_is_accepted_keeps_every_promise(
