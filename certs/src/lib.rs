@@ -5,7 +5,7 @@
 //!        │                                            │
 //!        └──────────────► rotation::decide(view, now) ┴──► one Step, carried out by the server binary
 //!
-//!   two files ──► files::Watched::look(bytes) ──► Pair ──► FromFiles (CertSource) ──► rustls
+//!   two files ──► files::Watched::look(bytes, now) ──► Pair ──► FromFiles (CertSource) ──► rustls
 //! ```
 //!
 //! Everything here is free of I/O and of a clock: times and bytes are parameters, and the steps that touch the API

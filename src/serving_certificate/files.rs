@@ -12,7 +12,7 @@ use std::{
 };
 
 use ayatori_certs::{
-    CertSource, FromFiles,
+    CertSource, FromFiles, Validity,
     files::{Look, PemFiles, Watched},
 };
 use jiff::Timestamp;
@@ -72,7 +72,7 @@ impl CertificateFiles {
         let read = spawn_blocking(move || paths.read()).await;
         let read = read.unwrap_or_else(|error| Err(format!("reading them failed: {error}")));
         let files = &self.paths;
-        match self.watched.look(read) {
+        match self.watched.look(read, Timestamp::now()) {
             Look::Unchanged => {}
             Look::Serve(pair) => {
                 let validity = pair.validity();
@@ -81,6 +81,10 @@ impl CertificateFiles {
                     Ok(()) => tracing::info!(?files, until = %validity.not_after, "serving a new certificate"),
                     Err(why) => tracing::warn!(?files, "serving a new certificate that nobody accepts: {why}"),
                 }
+            }
+            Look::Later(Validity { not_before, not_after }) => {
+                tracing::warn!(?files, from = %not_before, until = %not_after, "nobody would accept the certificate of \
+                     these files now, serving the last good one");
             }
             Look::Refused(why) => {
                 let instead = if self.source.validity().is_some() { "the last good one" } else { "none" };
