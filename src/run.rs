@@ -68,13 +68,8 @@ pub(crate) async fn run(config: Config) -> Result<()> {
     // Of what tells of the process: it ends last.
     let (stop_telling, telling_stop) = watch::channel(false);
     let mut tasks = Tasks::default();
-    let probes = admin::serve(
-        config.health_probe_bind_address,
-        waiting_for,
-        Arc::clone(&source),
-        switched(telling_stop.clone()),
-    );
-    tasks.spawn("probes", async { probes.await.map_err(|error| format!("{error:#}")) });
+    let probes = admin::bind(config.health_probe_bind_address, waiting_for, Arc::clone(&source)).await?;
+    tasks.forever("probes", probes.serve(switched(telling_stop.clone())));
 
     let (stores, watches, changes) = stores::stores(&client);
     let starting = async {
