@@ -11,7 +11,9 @@ use ayatori_crds::{Job, JobClass, KubernetesExecutionParameters, OpenSandboxExec
 use kube::{Api, Client, Resource, api::ListParams};
 use serde::de::DeserializeOwned;
 
-/// Reaches the API server and reads one object of every kind that is watched.
+mod rights;
+
+/// Reaches the API server, reads one object of every kind that is watched, and asks for the rights to do the rest.
 pub(crate) async fn check(client: &Client, server: &str) -> Result<()> {
     let version = bounded(client.apiserver_version()).await;
     let version = version.with_context(|| format!("cannot reach the API server at {server}"))?;
@@ -22,7 +24,8 @@ pub(crate) async fn check(client: &Client, server: &str) -> Result<()> {
     can_list::<OpenSandboxExecutionParameters>(client).await?;
     can_list::<NamespaceMetadata>(client).await?;
     can_list::<NativeJob>(client).await?;
-    can_list::<NativePod>(client).await
+    can_list::<NativePod>(client).await?;
+    rights::check(client).await.with_context(|| format!("cannot work at {server}"))
 }
 
 async fn can_list<K>(client: &Client) -> Result<()>

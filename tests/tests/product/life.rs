@@ -7,6 +7,7 @@ use ayatori_crds::Job;
 use ayatori_tests::{Cluster, Options};
 use kube::api::PostParams;
 use rustix::process::Signal;
+use serde_json::json;
 
 use ayatori_tests::product::{
     installation::kubeconfig_of,
@@ -47,6 +48,26 @@ async fn without_rights_it_says_which_one_is_missing() -> anyhow::Result<()> {
     in_namespace(async |scene| {
         let kubeconfig = kubeconfig_of(scene.cluster, &scene.namespace, "default").await?;
         let words = "not allowed to list jobs (API group \"execution.ayatori.ddupan.top\")";
+        gives_up(scene.cluster, &kubeconfig, Ports::BESIDE, words).await
+    })
+    .await
+}
+
+#[tokio::test]
+async fn with_the_right_to_look_only_it_says_all_that_it_may_not_do() -> anyhow::Result<()> {
+    in_namespace(async |scene| {
+        let name = format!("{}-looks", scene.namespace);
+        let rights = json!({"apiVersion": "v1", "kind": "List", "items": [
+            {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": name},
+             "rules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "watch"]}]},
+            {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": name},
+             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
+             "subjects": [{"kind": "ServiceAccount", "namespace": scene.namespace, "name": "default"}]},
+        ]});
+        scene.kubectl().ok_with(&["create", "-f", "-"], &rights.to_string())?;
+        let kubeconfig = kubeconfig_of(scene.cluster, &scene.namespace, "default").await?;
+        let words = "not allowed to patch jobs (API group \"execution.ayatori.ddupan.top\"); delete jobs (API group \
+                     \"execution.ayatori.ddupan.top\"); patch jobs/status";
         gives_up(scene.cluster, &kubeconfig, Ports::BESIDE, words).await
     })
     .await

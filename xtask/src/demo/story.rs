@@ -41,6 +41,9 @@ fn install(kubectl: &Kubectl, image: &str) -> Result<()> {
     Ok(())
 }
 
+/// A class a line, with its mark.
+const DEFAULT_CLASSES: &str = r#"jsonpath={range .items[*]}{.metadata.name} {.metadata.annotations.execution\.ayatori\.ddupan\.top/is-default-job-class}{"\n"}{end}"#;
+
 fn offer_a_class(kubectl: &Kubectl) -> Result<()> {
     title("An administrator offers a class");
     kubectl.show_with(
@@ -49,6 +52,14 @@ fn offer_a_class(kubectl: &Kubectl) -> Result<()> {
     )?;
     // On a cluster that saw the demo before.
     kubectl.ask(&["-n", NAMESPACE, "delete", JOBS, "--all", "--ignore-not-found"])?;
+    let defaults = kubectl.ask(&["get", "jobclasses", "-o", DEFAULT_CLASSES])?;
+    let others: Vec<&str> =
+        defaults.lines().filter_map(|line| line.strip_suffix(" true")).filter(|name| *name != "standard").collect();
+    ensure!(
+        others.is_empty(),
+        "{} is this cluster's default class: a second one would keep Jobs waiting",
+        others.join(", ")
+    );
     let class = sample("class.yaml", None)?;
     // The webhook is ready, but its Service's endpoints may take a moment to reach the rules of every node.
     retried(|| kubectl.ask_with(&["apply", "--dry-run=server", "-f", "-"], &class))?;
