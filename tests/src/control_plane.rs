@@ -88,6 +88,8 @@ fn api_server(folder: &Folder, audit: bool) -> anyhow::Result<Vec<String>> {
         fs::write(&policy, rules.to_string())?;
         flags.push(format!("--audit-policy-file={}", policy.display()));
         flags.push(format!("--audit-log-path={}", folder.audit_log().display()));
+        // In MiB. Unless told otherwise it begins another file after 100, and who reads the log sees the end of it only.
+        flags.push("--audit-log-maxsize=10000".to_owned());
     }
     Ok(flags)
 }
