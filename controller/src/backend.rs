@@ -28,7 +28,7 @@ pub enum Observation {
     Absent,
     /// Something that is not ours stands under the execution's name (spec D5).
     Foreign,
-    /// The backend refuses to make it as it was asked for.
+    /// The backend refuses to make it, or to release what was made: nothing has started.
     Refused {
         /// What it says, cut and cleaned.
         why: String,
@@ -96,7 +96,8 @@ pub enum Phase {
     /// It is proven that our kind of stop (a limit of the backend's own) ended it, without a word on how the main
     /// process ended.
     Stopped,
-    /// It is proven that nothing runs any more, and nothing says how the main process ended.
+    /// Nothing is left of it that could run or be stopped, and nothing says how the main process ended, or whether: a
+    /// node that was given up may run it on. After our stop that is its end; before, it is doubt.
     Lost {
         /// What was seen, for people.
         why: String,

@@ -20,7 +20,7 @@ pub enum CallError {
     /// It is not there (404).
     #[error("not found: {0}")]
     NotFound(String),
-    /// The request was refused as it stood (403, 422).
+    /// The request was refused as it stood (403, 422; 400 where an admission webhook gives no code).
     #[error("refused by the API server: {0}")]
     Refused(String),
     /// No answer within [`CALL_TIMEOUT`].
@@ -59,7 +59,7 @@ impl From<kube::Error> for CallError {
             (409, _) => Self::Conflict(message.clone()),
             // Only the API server's own word proves an absence: a proxy's 404 has no such reason.
             (404, "NotFound") => Self::NotFound(message.clone()),
-            (403 | 422, _) => Self::Refused(message.clone()),
+            (400 | 403 | 422, _) => Self::Refused(message.clone()),
             _ => Self::Other(error),
         }
     }
@@ -82,5 +82,33 @@ pub fn found<T>(result: Result<T, CallError>) -> Result<Option<T>, CallError> {
         Ok(value) => Ok(Some(value)),
         Err(CallError::NotFound(_)) => Ok(None),
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answered(code: u16, reason: &str) -> &'static str {
+        let status = Status { code, reason: reason.to_owned(), ..Status::default() };
+        CallError::from(kube::Error::Api(Box::new(status))).word()
+    }
+
+    #[test]
+    fn an_answer_is_classed_by_its_code_and_an_absence_only_by_the_api_servers_own_word() {
+        for (code, reason, word) in [
+            (409, "AlreadyExists", "already_exists"),
+            (409, "Conflict", "conflict"),
+            (404, "NotFound", "not_found"),
+            (404, "", "error"),
+            (403, "Forbidden", "refused"),
+            (422, "Invalid", "refused"),
+            // A denial of an admission webhook without a code.
+            (400, "", "refused"),
+            (500, "InternalError", "error"),
+            (429, "TooManyRequests", "error"),
+        ] {
+            assert_eq!(answered(code, reason), word, "{code} {reason}");
+        }
     }
 }

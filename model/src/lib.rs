@@ -21,7 +21,8 @@
 //! - Meddling: native Jobs that vanish, are suspended or deleted; pods that are lost; somebody else's object under our name.
 //! - Nodes that do not answer, for some time or for ever, and what starts, runs and ends there unheard (E3, E4).
 //! - An administrator's rulings at any time, and a backend that fails in the visit of a Job that was released (E4, F3).
-//! - A full quota, which refuses native Jobs and pods (D1, E5).
+//! - A full quota, which refuses native Jobs and pods, or a policy, which refuses releases (D1, E5).
+//! - Nodes that are given up: their pods go, and what they ran goes on (E4, F3).
 //! - A class that is not ready, not accepted, being deleted, gone, or there again with another UID or for another
 //!   controller; settings that are gone or replaced (C1, C2, D1).
 //!
@@ -36,7 +37,8 @@
 //!   Job holds it.
 //! - Acceptance by namespace, references, policy and resources; Jobs without a class; other adapters.
 //! - Most rows of the table of evidence (section 6), and more than one pod of a native Job (E2): tables of tests have them.
-//! - A task that outlives its native Job or its pod object: who deletes those by force vouches for its end.
+//! - A task that outlives its native Job, and one whose node is given up after our stop was recorded: then a disappearance
+//!   is its end (section 6).
 //! - Time within a tick of 60 seconds, and clocks that differ.
 
 #[cfg(test)]

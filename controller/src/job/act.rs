@@ -1,6 +1,6 @@
 //! Carries decisions out: one request a step, each decided afresh on the view as the last answer left it.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use ayatori_crds::{
     Job, JobState,
@@ -53,8 +53,8 @@ impl std::fmt::Debug for JobController {
 enum Outcome {
     /// The Job as it was answered; None where it is gone.
     Job(Option<Box<Job>>),
-    /// The labels of the namespace as they were answered.
-    Namespace(BTreeMap<String, String>),
+    /// The namespace as it was answered.
+    Namespace(NamespaceMetadata),
     /// The execution as it was answered.
     Observation(Observation),
     /// What a Secret or ConfigMap has.
@@ -112,9 +112,13 @@ impl JobController {
                 }
                 // Gone, or another Job of the same name: that one has a visit of its own (I10).
                 Outcome::Job(_) => return Ok(None),
-                Outcome::Namespace(labels) => seen.namespace = Some(labels),
+                Outcome::Namespace(namespace) => seen.namespace = Some(namespace),
                 // The answer of a request shows one object; only a look shows all of the execution.
-                Outcome::Observation(answered) => (seen.observation, seen.observation_is_live) = (Some(answered), live),
+                Outcome::Observation(answered) => {
+                    (seen.observation, seen.observation_is_live) = (Some(answered), live);
+                    // Before another request the Job is read again (D6).
+                    seen.job_is_live &= live;
+                }
                 Outcome::Reference(reference, answer) => drop(seen.references.insert(reference, answer)),
                 Outcome::Explanation(text) => seen.explanation = Some(text),
                 Outcome::Rest(wait) => return Ok(wait.or_else(|| look_again(job))),
@@ -137,7 +141,7 @@ impl JobController {
             Step::ReadNamespace => {
                 let namespaces = Api::<NamespaceMetadata>::all(self.client.clone());
                 let live = found(bounded(namespaces.get(&job.namespace().unwrap_or_default())).await)?;
-                Ok(Outcome::Namespace(live.and_then(|namespace| namespace.metadata.labels).unwrap_or_default()))
+                Ok(Outcome::Namespace(live.unwrap_or_default()))
             }
             Step::ReadReference(reference, keys) => {
                 let namespace = job.namespace().unwrap_or_default();

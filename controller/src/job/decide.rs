@@ -17,7 +17,7 @@ use super::{
     status::Draft,
     view::{ClassView, View},
 };
-use crate::backend::{Phase, Request};
+use crate::backend::{Observation, Phase, Request};
 
 mod follow;
 mod rulings;
@@ -41,7 +41,8 @@ pub enum Step {
     Backend(Request),
     /// Read the Job live before something that cannot be undone.
     ReadJob,
-    /// Read the Job's namespace live before an acceptance, which cannot be undone, rests on its labels.
+    /// Read the Job's namespace live before what cannot be undone rests on it: an acceptance on its labels, an end on its
+    /// deletion.
     ReadNamespace,
     /// Look at this Secret or ConfigMap for these keys before an acceptance rests on it.
     ReadReference(Reference, BTreeSet<String>),
@@ -57,9 +58,38 @@ pub enum Step {
     Wait,
 }
 
-/// Decides the next step.
+/// Decides the next step. A write that only rewords rests on a live look: else two controllers whose stores differ would
+/// take back each other's words for ever.
 #[must_use]
 pub fn decide(view: &View<'_>, now: Timestamp) -> Step {
+    match decided(view, now) {
+        Step::WriteStatus(status) if is_seen_in_a_store(view) && only_rewords(view.job, &status) => Step::ReadExecution,
+        step => step,
+    }
+}
+
+fn is_seen_in_a_store(view: &View<'_>) -> bool {
+    matches!(view.observation, Observation::Present(_)) && !view.observation_is_live
+}
+
+/// Whether nothing but messages and reasons differ.
+fn only_rewords(job: &Job, after: &JobStatus) -> bool {
+    let Some(before) = &job.status else { return false };
+    let words = |status: &JobStatus| -> Vec<_> {
+        status.conditions.iter().map(|said| (said.reason.clone(), said.message.clone())).collect()
+    };
+    let without_words = |status: &JobStatus| {
+        let mut status = JobStatus { observed_generation: None, ..status.clone() };
+        for condition in &mut status.conditions {
+            (condition.reason, condition.message) = Default::default();
+            condition.observed_generation = None;
+        }
+        status
+    };
+    words(before) != words(after) && without_words(before) == without_words(after)
+}
+
+fn decided(view: &View<'_>, now: Timestamp) -> Step {
     let job = view.job;
     let protected = job.metadata.finalizers.iter().flatten().any(|finalizer| finalizer == JOB_CLEANUP_FINALIZER);
     let deleting = JobState::of(job) == JobState::Deleting;

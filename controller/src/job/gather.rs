@@ -23,8 +23,8 @@ pub(super) struct Seen {
     pub(super) job: Arc<Job>,
     /// The Job came with an answer.
     pub(super) job_is_live: bool,
-    /// Labels of the namespace as they were answered; empty where it is gone.
-    pub(super) namespace: Option<BTreeMap<String, String>>,
+    /// The namespace as it was answered; without anything where it is gone.
+    pub(super) namespace: Option<NamespaceMetadata>,
     /// The execution as it was answered.
     pub(super) observation: Option<Observation>,
     /// That answer shows all of the execution.
@@ -61,8 +61,9 @@ impl Seen {
         decide: impl FnOnce(&View<'_>) -> T,
     ) -> T {
         let job = self.job.as_ref();
-        let namespace = stores.namespaces.get(&ObjectRef::new(job.metadata.namespace.as_deref().unwrap_or_default()));
-        let found = class_of(job, namespace.as_deref(), stores);
+        let stored = stores.namespaces.get(&ObjectRef::new(job.metadata.namespace.as_deref().unwrap_or_default()));
+        let namespace = self.namespace.as_ref().or(stored.as_deref());
+        let found = class_of(job, stored.as_deref(), stores);
         let class = match &found {
             FoundClass::NoDefault => ClassView::NoDefault,
             FoundClass::Ambiguous(names) => ClassView::AmbiguousDefault(names.clone()),
@@ -73,13 +74,13 @@ impl Seen {
             ClassView::Present(class) => backend.settings(&class.spec.parameters_ref),
             _ => Settings::Missing,
         };
-        let stored_labels = namespace.as_deref().map(ResourceExt::labels);
         decide(&View {
             job,
             job_is_live: self.job_is_live,
             policy: options.policy,
             class,
-            namespace_labels: self.namespace.as_ref().or(stored_labels),
+            namespace_labels: namespace.map(ResourceExt::labels),
+            namespace_is_going: namespace.is_some_and(|namespace| namespace.metadata.deletion_timestamp.is_some()),
             namespace_is_live: self.namespace.is_some(),
             settings,
             controller_name: backend.controller_name(),

@@ -20,7 +20,9 @@ pub struct View<'a> {
     pub class: ClassView<'a>,
     /// Labels of the Job's namespace; None where it is not known (yet).
     pub namespace_labels: Option<&'a BTreeMap<String, String>>,
-    /// The labels were read in this visit, not taken from a store that may lag.
+    /// The namespace is being deleted.
+    pub namespace_is_going: bool,
+    /// The namespace was read in this visit, not taken from a store that may lag.
     pub namespace_is_live: bool,
     /// The class's settings object.
     pub settings: Settings,

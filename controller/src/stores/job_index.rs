@@ -89,7 +89,9 @@ fn place(job: &Job) -> Option<Place> {
         return None;
     }
     let class = status.and_then(|status| status.resolved_job_class.as_ref()).map(|class| class.uid.clone());
-    let waits = !is_true(job.conditions(), ACCEPTED) || JobState::of(job) == JobState::Scheduling;
+    // What is being deleted waits for its namespace to go, where it cannot go by itself (spec F3).
+    let waits =
+        !is_true(job.conditions(), ACCEPTED) || matches!(JobState::of(job), JobState::Scheduling | JobState::Deleting);
     Some(Place { class, waits })
 }
 
@@ -128,6 +130,10 @@ mod tests {
         assert_eq!((index.waiting().len(), index.holders("u").first), (1, vec!["n/j".to_owned()]));
         index.set(&key, Some(&job(accepted("u", true))));
         assert_eq!((index.waiting().len(), index.holders("u").count), (0, 1));
+        let mut deleting = job(accepted("u", true));
+        deleting.metadata.deletion_timestamp = serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap();
+        index.set(&key, Some(&deleting));
+        assert_eq!(index.waiting().len(), 1, "for its namespace to go");
         let mut over = accepted("u", true);
         over["completionTime"] = json!("2026-01-01T00:00:00Z");
         index.set(&key, Some(&job(over)));

@@ -1,7 +1,7 @@
 //! The cluster around a native Job: its controller, the kubelet, the garbage collector, and people who meddle. What a
 //! real one was seen to do, and every order of it.
 
-use ayatori_crds::names::JOB_UID_LABEL;
+use ayatori_crds::names::{JOB_UID_LABEL, RELEASED_ANNOTATION};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::json;
 
@@ -55,6 +55,8 @@ pub(super) enum Pod {
         /// When the native Job's controller deleted the pod, which stays until its node answers.
         deleted: Option<u8>,
     },
+    /// Its node's object was deleted: the garbage collector says Failed of what was heard last, and deletes it.
+    GivenUp { of: u8, heard: Option<u8> },
     /// The task is over.
     Ended { of: u8, since: u8, at: u8, exit: Exit, left: Left },
 }
@@ -64,9 +66,11 @@ impl Pod {
     pub(super) fn of(self) -> Option<u8> {
         match self {
             Self::None | Self::Lost => None,
-            Self::Stuck { of } | Self::Running { of, .. } | Self::Unheard { of, .. } | Self::Ended { of, .. } => {
-                Some(of)
-            }
+            Self::Stuck { of }
+            | Self::Running { of, .. }
+            | Self::Unheard { of, .. }
+            | Self::GivenUp { of, .. }
+            | Self::Ended { of, .. } => Some(of),
         }
     }
 }
@@ -77,6 +81,16 @@ pub(super) enum Task {
     Stuck,
     Running { since: u8 },
     Ended { since: u8, at: u8, exit: Exit },
+}
+
+/// What became of a task whose pod went without a word before our stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Gone {
+    Not,
+    /// It is over, which nobody can prove.
+    Over,
+    /// It runs on, where nobody hears of it.
+    Astray,
 }
 
 /// What stands under the name of one Job UID's native Job.
@@ -90,14 +104,37 @@ pub(super) struct Execution {
     pub(super) starts: u8,
     /// An administrator's ruling ended the Job: its task may go on.
     pub(super) given_up: bool,
+    /// Whether it went without a word before our stop.
+    pub(super) gone: Gone,
 }
 
 impl Execution {
-    pub(super) const NONE: Self = Self { native: None, pod: Pod::None, made: 0, starts: 0, given_up: false };
+    pub(super) const NONE: Self =
+        Self { native: None, pod: Pod::None, made: 0, starts: 0, given_up: false, gone: Gone::Not };
 
     /// The task runs, whoever hears of it.
     pub(super) fn is_running(&self) -> bool {
-        matches!(self.pod, Pod::Running { .. } | Pod::Unheard { task: Task::Running { .. }, .. })
+        matches!(self.pod, Pod::Running { .. }) || self.runs_unheard() || self.gone == Gone::Astray
+    }
+
+    /// The task runs on a node that does not answer.
+    pub(super) fn runs_unheard(&self) -> bool {
+        matches!(self.pod, Pod::Unheard { task: Task::Running { .. }, .. })
+    }
+
+    /// Its controller ends it, as its limit is over.
+    pub(super) fn is_being_ended(&self) -> bool {
+        self.native.is_some_and(|native| condition_is_true(&native.status.conditions, "FailureTarget").is_some())
+    }
+
+    /// It was made, and waits for its release.
+    pub(super) fn is_prepared(&self) -> bool {
+        self.native.is_some_and(|native| {
+            let mark = native.metadata.annotations.as_ref().and_then(|all| all.get(RELEASED_ANNOTATION));
+            native.spec.suspend
+                && mark.is_some_and(|mark| mark == "false")
+                && native.metadata.deletion_timestamp.is_none()
+        })
     }
 
     /// Its node is known not to answer.
@@ -118,8 +155,14 @@ impl Execution {
 
     /// The same with another native Job; without one its pod goes too.
     pub(super) fn with(self, native: Option<Kept<NativeJob>>) -> Self {
-        let gone = native.filter(|native| !is_gone(native));
-        Self { native: gone, pod: if gone.is_some() { self.pod } else { Pod::None }, ..self }
+        match native.filter(|native| !is_gone(native)) {
+            // Of what goes on a node that does not answer nobody hears the end.
+            None if matches!(self.pod, Pod::Unheard { .. }) => {
+                Self { native: None, pod: Pod::None, gone: self.gone.max(Gone::Over), ..self }
+            }
+            None => Self { native: None, pod: Pod::None, ..self },
+            native => Self { native, ..self },
+        }
     }
 }
 
@@ -170,8 +213,10 @@ pub(super) enum Event {
     Vanish,
     /// Somebody suspends it: its pod is deleted and nothing is counted.
     Suspend,
-    /// The pod is deleted (its node is gone, a drain) before anybody sees it end.
+    /// The pod is deleted (a drain) before anybody sees it end.
     LosePod,
+    /// The object of a node that does not answer is deleted, whatever the task does there.
+    LoseNode,
     /// Somebody deletes it; our finalizer holds it.
     DeleteRequest,
 }
@@ -183,7 +228,13 @@ impl Event {
     }
 
     /// Done by people and accidents, not by a cluster that works.
-    pub(super) const MEDDLING: [Self; 4] = [Self::Vanish, Self::Suspend, Self::LosePod, Self::DeleteRequest];
+    pub(super) const MEDDLING: [Self; 5] =
+        [Self::Vanish, Self::Suspend, Self::LosePod, Self::LoseNode, Self::DeleteRequest];
+
+    /// Takes the pod away without a word on how the task ended.
+    pub(super) fn takes_the_pod(self) -> bool {
+        matches!(self, Self::Vanish | Self::Suspend | Self::LosePod | Self::LoseNode)
+    }
 }
 
 impl Objects {
@@ -236,11 +287,17 @@ impl Objects {
                 };
                 Some(execution.with(Some(self.saying(native, type_, reason, clock))))
             }
+            // It does not go before it is counted.
+            (Event::Count, Pod::GivenUp { .. }) if execution.is_being_ended() || deleting => with_pod(Pod::None),
+            (Event::Count, Pod::GivenUp { .. }) => {
+                let native = self.saying(native, "Failed", "BackoffLimitExceeded", clock);
+                Some(Execution { pod: Pod::None, ..execution.with(Some(native)) })
+            }
             (Event::Count, Pod::Lost) if !finished && !deleting && !native.spec.suspend => {
                 let native = self.saying(native, "Failed", "BackoffLimitExceeded", clock);
                 Some(Execution { pod: Pod::None, ..execution.with(Some(native)) })
             }
-            (Event::Stopped, Pod::Running { .. } | Pod::Unheard { .. }) => None,
+            (Event::Stopped, Pod::Running { .. } | Pod::Unheard { .. } | Pod::GivenUp { .. }) => None,
             (Event::Stopped, pod) if stop && !finished && !deleting => {
                 let pod = match pod {
                     Pod::Ended { of, since, at, exit, left: Left::Going } => {
@@ -263,9 +320,9 @@ impl Objects {
                 changed.spec.suspend = true;
                 Some(Execution { pod: Pod::None, ..execution.with(Some(self.native(changed))) })
             }
-            // By force, where its node does not answer: who does that vouches for the node's end.
-            (Event::LosePod, Pod::Running { .. } | Pod::Unheard { .. }) => {
-                with_pod(if deleting { Pod::None } else { Pod::Lost })
+            (Event::LosePod, Pod::Running { .. }) => with_pod(if deleting { Pod::None } else { Pod::Lost }),
+            (Event::LoseNode, Pod::Unheard { of, heard, .. }) if !deleting && !finished => {
+                with_pod(Pod::GivenUp { of, heard })
             }
             _ => None,
         }
@@ -333,6 +390,10 @@ pub(super) fn pod_object(shown: Pod, uid_of: impl Fn(u8) -> String) -> Option<Na
             let unready = |at| json!([{"type": "Ready", "status": "False", "lastTransitionTime": instant(at)}]);
             (conditions, deleted_at) = (noticed.map_or(json!([]), unready), deleted.map(instant));
             heard.map_or_else(|| (of, "Pending", waiting()), |since| (of, "Running", running(since)))
+        }
+        Pod::GivenUp { of, heard } => {
+            conditions = json!([{"type": "DisruptionTarget", "status": "True", "reason": "DeletionByPodGC"}]);
+            (of, "Failed", heard.map_or_else(waiting, running))
         }
         Pod::Ended { of, since, at, exit, .. } => {
             let (code, phase, reason) = match exit {

@@ -116,6 +116,7 @@ impl World {
             policy: Policy::default(),
             class: class.as_ref().map_or_else(|| ClassView::Absent("c".to_owned()), ClassView::Present),
             namespace_labels: Some(&labels),
+            namespace_is_going: false,
             namespace_is_live: true,
             settings,
             controller_name: CONTROLLER_NAME,

@@ -14,7 +14,7 @@ use ayatori_controller::job::decide::is_released;
 use super::{
     World,
     around::Around,
-    cluster::{Event, Execution, Exit, Pod, is_ours},
+    cluster::{Event, Execution, Exit, Gone, Pod, is_ours},
     kept::Kept,
     objects::REFUSED,
     state::{Action, Controller, Ruling, State},
@@ -202,27 +202,29 @@ impl World {
         let is_unknown = succeeded.is_some_and(|c| c.reason == reason::RESULT_UNKNOWN && !c.message.is_empty());
         let execution = state.executions[super::state::index(&job)];
         let cancelled = job.spec.desired_state == DesiredState::Cancelled;
+        let may_go_on = execution.is_silent() || execution.gone != Gone::Not;
         let foreign = execution.native.is_some_and(|native| !is_ours(&native));
         match JobState::of(&job) {
             _ if is_released(&job) => Some("a Job that was released does not go"),
             state if !state.is_terminal() && is_unknown && Ruling::BackendLost.is_on(&job) => {
                 Some("a ruling is not carried out")
             }
-            // Nothing proves an end on a node that does not answer: it is for an administrator to say (F3).
-            JobState::Deleting if is_unknown && execution.is_silent() => None,
+            // Nothing proves an end on a node that does not answer, or of what went without a word before our stop: it
+            // is for an administrator to say (F3).
+            JobState::Deleting | JobState::Cancelling if is_unknown && may_go_on => None,
             JobState::Deleting => Some("a deletion does not complete"),
             state if state.is_terminal() => {
                 job.spec.ttl_seconds_after_finished.map(|_| "a Job that is over outlives its TTL")
             }
             _ if is_unknown && matches!(execution.pod, Pod::Running { .. }) => Some("a Job that runs stays in doubt"),
-            _ if is_unknown => None,
+            _ if is_unknown && !cancelled => None,
             _ if execution.is_silent() => Some("nothing is said of a node that does not answer"),
             // Whoever it is for has to say so.
             _ if state.around.is_of_another() && !conditions::is_true(job.conditions(), ACCEPTED) => None,
             _ if cancelled => Some("a cancellation does not complete"),
             _ if state.refuses
                 && state.around == Around::CALM
-                && execution.native.is_none_or(|_| execution.may_start()) =>
+                && execution.native.is_none_or(|_| execution.may_start() || execution.is_prepared()) =>
             {
                 let told = succeeded.is_some_and(|c| c.message.contains(REFUSED));
                 (!told).then_some("nobody is told what the cluster refuses")

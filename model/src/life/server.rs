@@ -14,7 +14,10 @@ use super::{
     weakened::Without,
 };
 use ayatori_controller::{
-    backend::{Observation, kubernetes::objects::NativeJob},
+    backend::{
+        Observation,
+        kubernetes::{objects::NativeJob, observe::after_refused_release},
+    },
     job::view::recorded_id,
 };
 
@@ -79,13 +82,20 @@ impl World {
             }
             Body::Release(patch) | Body::Stop(patch) => {
                 let Some(native) = execution.native else { return Answer::Failed };
-                match self.objects.patched_native(native, patch) {
+                let releases = matches!(request.body, Body::Release(_));
+                match self.objects.patched_native(native, patch).filter(|_| !(releases && state.refuses)) {
                     Some(patched) => {
                         self.change(state, request.uid, execution.with(Some(patched)));
                         shown(Some(patched))
                     }
-                    // A test failed: it was released before, or is another one. What is true is read.
-                    None if matches!(request.body, Body::Release(_)) => self.read(state, request.uid, job),
+                    // By a policy, or because a test failed: what is true is read.
+                    None if releases => match self.read(state, request.uid, job) {
+                        Answer::Execution(now) => {
+                            let refused = after_refused_release(Observation::clone(&now), REFUSED);
+                            Answer::Execution(self.objects.observation(refused))
+                        }
+                        other => other,
+                    },
                     None => Answer::Failed,
                 }
             }

@@ -63,7 +63,7 @@ pub(super) struct State {
     /// Requests that were thought lost, in order.
     pub(super) late: Vec<Request>,
     pub(super) clock: u8,
-    /// A quota is full: the cluster makes neither native Jobs nor pods.
+    /// A quota is full: the cluster makes neither native Jobs nor pods. A policy refuses releases.
     pub(super) refuses: bool,
     /// The class, and its settings.
     pub(super) around: Around,

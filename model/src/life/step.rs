@@ -1,16 +1,19 @@
 //! What becomes of a state: every action, one change each.
 
 use ayatori_controller::{
-    backend::kubernetes::leftovers,
+    backend::{Observation, Phase, kubernetes::leftovers},
     job::decide::is_released,
     ttl::decide::{Step as TtlStep, decide as decide_ttl},
 };
-use ayatori_crds::Job;
+use ayatori_crds::{
+    Job,
+    conditions::{self, STOPPING},
+};
 
 use super::{
     World,
     around::Around,
-    cluster::{Event, Execution, Pod},
+    cluster::{Event, Execution, Gone, Pod},
     controller::{Body, Next, Seen},
     invariants,
     kept::Kept,
@@ -25,6 +28,8 @@ struct Intent {
     visit: Visit,
     around: Around,
     pod: Pod,
+    /// A live look has shown an execution that may run.
+    goes_on: bool,
     next: Next,
 }
 
@@ -119,9 +124,12 @@ impl World {
                     return None;
                 }
                 let asked = (state.executions[uid], event, state.clock, state.job_of(uid).is_none());
-                let after = self.events.of(asked, |(execution, event, clock, orphan)| {
+                let mut after = self.events.of(asked, |(execution, event, clock, orphan)| {
                     self.objects.after(*execution, *event, *clock, *orphan)
                 })?;
+                if event.takes_the_pod() {
+                    after.gone = after.gone.max(gone(state, uid));
+                }
                 if event == Event::Start {
                     state.broken = invariants::broken_by_start(state, uid, &after);
                 }
@@ -182,6 +190,8 @@ impl World {
         let Visit { job_is_live, explanation, backend_fails, .. } = visit;
         let clock = state.clock;
         let around = state.stored_around(which);
+        let may_go_on = matches!(&*observation, Observation::Present(execution) if may_run(&execution.phase));
+        let goes_on = observation_is_live && may_go_on;
         let seen = Seen {
             job,
             job_is_live,
@@ -193,7 +203,7 @@ impl World {
             limit,
             clock,
         };
-        Some(Intent { visit, around, pod, next: self.next(seen) })
+        Some(Intent { visit, around, pod, goes_on, next: self.next(seen) })
     }
 
     /// Whether the first controller would wait for a time now.
@@ -203,7 +213,7 @@ impl World {
 
     /// Takes the step. What the visit is afterwards; None where it has ended.
     fn take(&self, state: &mut State, intent: &Intent) -> Option<Visit> {
-        let Intent { visit, around, pod, next } = *intent;
+        let Intent { visit, around, pod, goes_on, next } = *intent;
         let JobVersion { job, newest } = visit.job;
         let answer = match next {
             Next::Rest | Next::Wait => return None,
@@ -216,6 +226,10 @@ impl World {
             Next::Send(body) => self.carry_out(state, Request { uid: index(&job), newest, body }, job, pod),
         };
         let after = if let Answer::Job(after) = answer { after } else { None };
+        // Our stop was decided on what went on: what went since, went after it.
+        if goes_on && after.is_some_and(|after| !is_over(&after) && is_stopped(&after) && !is_stopped(&job)) {
+            state.executions[index(&job)].gone = Gone::Not;
+        }
         let creates = matches!(next, Next::Send(Body::Create(_)));
         state.broken = state.broken.or_else(|| around.broken_by(&job, creates, after.as_deref()));
         if let Some(after) = after {
@@ -228,7 +242,10 @@ impl World {
             }
             // Gone, or another Job of the same name, or an error.
             Answer::Job(_) | Answer::Failed => None,
-            Answer::Execution(shown) => Some(Visit { observed: Some((shown, next == Next::ReadExecution)), ..visit }),
+            Answer::Execution(shown) => {
+                let looked = next == Next::ReadExecution;
+                Some(Visit { observed: Some((shown, looked)), job_is_live: visit.job_is_live && looked, ..visit })
+            }
         }
     }
 
@@ -326,6 +343,32 @@ impl World {
         ];
         actions.extend(people.into_iter().filter(|(left, _)| *left > 0).map(|(_, action)| action));
     }
+}
+
+/// What becomes of an execution whose pod goes without a word now. After our stop that is its end (spec section 6), also
+/// where the limit stops it that is set for nothing else than our deadline; in doubt it remains (E4).
+fn gone(state: &State, uid: usize) -> Gone {
+    let before = state.executions[uid];
+    let job = state.job_of(uid);
+    let stopped = before.is_being_ended() || job.is_none_or(|job| is_stopped(&job) || is_over(&job));
+    match () {
+        () if !stopped && before.runs_unheard() => Gone::Astray,
+        () if !stopped || job.is_some_and(|job| conditions::says_unknown(job.conditions())) => Gone::Over,
+        () => Gone::Not,
+    }
+}
+
+/// Our stop is recorded.
+fn is_stopped(job: &Job) -> bool {
+    conditions::find(job.conditions(), STOPPING).is_some()
+}
+
+fn is_over(job: &Job) -> bool {
+    job.status.as_ref().is_some_and(|status| status.completion_time.is_some())
+}
+
+fn may_run(phase: &Phase) -> bool {
+    !matches!(phase, Phase::Lost { .. } | Phase::Unknown { .. })
 }
 
 /// One less of what is left; None where nothing is.

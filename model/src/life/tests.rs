@@ -118,6 +118,21 @@ fn one_controller_survives_silent_nodes() {
 }
 
 #[test]
+fn one_controller_survives_nodes_that_are_given_up() {
+    let setting = Setting { silences: 1, meddling: 1, ..ONE };
+    holds("one, given up", setting, CAP, &["Completed", "Cancelled", "ResultUnknown"]);
+    holds("one, given up and stale", Setting { stale: 1, deletes: 0, ..setting }, CAP, &["Cancelled", "ResultUnknown"]);
+    let ruled = Setting { rulings: 1, cancels: 0, ..setting };
+    holds("one, given up and ruled", ruled, CAP, &["Completed", "ResultUnknown", "BackendLost", "Released"]);
+}
+
+#[test]
+fn two_controllers_survive_nodes_that_are_given_up() {
+    let setting = Setting { silences: 1, meddling: 1, deletes: 0, ..TWO };
+    holds("two, given up", setting, CAP, &["Completed", "Cancelled", "ResultUnknown"]);
+}
+
+#[test]
 fn two_controllers_survive_silent_nodes() {
     let setting = Setting { silences: 1, ticks: 1, deletes: 0, ..TWO };
     holds("two, silence", setting, CAP, &["Completed", "Cancelled", "ResultUnknown"]);
@@ -172,6 +187,7 @@ fn everything_at_once_when_asked_for() {
         holds("deep: one, all faults", all, DEEP_CAP, &met[..3]),
         holds("deep: two, late and meddling", Setting { late: 1, meddling: 1, ..TWO }, DEEP_CAP, &met[..3]),
         holds("deep: two, silence", Setting { silences: 1, ticks: 1, ..TWO }, DEEP_CAP, &met[..3]),
+        holds("deep: two, given up", Setting { silences: 1, meddling: 1, ..TWO }, DEEP_CAP, &met[..3]),
         holds("deep: two, rulings", Setting { rulings: 1, meddling: 1, ..TWO }, DEEP_CAP, &met),
         holds("deep: two, stale and late", Setting { stale: 1, late: 1, ..TWO }, DEEP_CAP, &met[..2]),
     ];
@@ -195,6 +211,8 @@ fn needed(without: Without) -> Setting {
         Without::LiveAbsence => Setting { stale: 1, deletes: 0, ..TWO },
         Without::Evidence => Setting { stale: 1, cancels: 0, deletes: 0, ..TWO },
         Without::LifeInSilence => Setting { silences: 1, ticks: 1, deletes: 0, ..ONE },
+        Without::DoubtBeforeStop | Without::DoubtRemembered => Setting { silences: 1, meddling: 1, deletes: 0, ..ONE },
+        Without::LookBeforeStop => Setting { stale: 1, silences: 1, meddling: 1, deletes: 0, ..ONE },
         Without::DoubtBeforeRuling => Setting { rulings: 1, cancels: 0, deletes: 0, ..ONE },
         Without::LookBeforeRuling | Without::EvidenceBeforeRuling => {
             Setting { rulings: 1, silences: 1, ticks: 1, cancels: 0, deletes: 0, ..ONE }

@@ -3,7 +3,7 @@
 
 use ayatori_crds::{
     ConditionStatus, Job, JobClass,
-    conditions::{self, ACCEPTED, READY, SCHEDULED, STOPPING, SUCCEEDED, reason},
+    conditions::{self, ACCEPTED, READY, SCHEDULED, STOPPING, SUCCEEDED, Wanted, reason},
     job::{DesiredState, Reference, ResolvedJobClass},
     names::JOB_CLEANUP_FINALIZER,
 };
@@ -55,6 +55,12 @@ pub(super) enum Without {
     DoubtInSilence,
     /// What is heard of again is in doubt no more.
     HeardAgain,
+    /// What was gone before our stop is in doubt, whatever is asked for since.
+    DoubtBeforeStop,
+    /// Only a live look shows that what is to be stopped goes on.
+    LookBeforeStop,
+    /// A doubt outlives the stop that was recorded in it.
+    DoubtRemembered,
     /// A deleted Job gets its verdict before it goes.
     VerdictFirst,
     /// A ruling that the backend is lost counts only on a Job that is in doubt.
@@ -83,7 +89,7 @@ pub(super) enum Without {
 
 impl Without {
     /// All of them.
-    pub(super) const ALL: [Self; 30] = [
+    pub(super) const ALL: [Self; 33] = [
         Self::StatusVersion,
         Self::FinalizerPreconditions,
         Self::TtlPreconditions,
@@ -102,6 +108,9 @@ impl Without {
         Self::LifeInSilence,
         Self::DoubtInSilence,
         Self::HeardAgain,
+        Self::DoubtBeforeStop,
+        Self::LookBeforeStop,
+        Self::DoubtRemembered,
         Self::VerdictFirst,
         Self::DoubtBeforeRuling,
         Self::LookBeforeRuling,
@@ -120,6 +129,7 @@ impl Without {
     pub(super) fn looks(self, job: &Job) -> bool {
         match self {
             Self::LiveAbsence => true,
+            Self::LookBeforeStop => is_unwanted(job) && !is_stopped(job),
             Self::LookBeforeRuling => Ruling::BackendLost.is_on(job),
             _ => false,
         }
@@ -174,6 +184,15 @@ impl Without {
                     status.completion_time.get_or_insert_with(|| Time(instant(0)));
                 }
             }
+            Self::DoubtBeforeStop if is_unwanted(job) && is_gone(observation) => {
+                forget_doubt(job);
+                let (generation, status) = (job.metadata.generation, job.status.get_or_insert_default());
+                let message = "cancelled".to_owned();
+                let stop =
+                    Wanted { type_: STOPPING, status: ConditionStatus::True, reason: reason::CANCELLED, message };
+                conditions::set(&mut status.conditions, stop, generation, instant(0));
+            }
+            Self::DoubtRemembered if is_unwanted(job) && is_stopped(job) && is_gone(observation) => forget_doubt(job),
             Self::DoubtBeforeRuling if Ruling::BackendLost.is_on(job) => {
                 let status = job.status.get_or_insert_default();
                 if let Some(said) = status.conditions.iter_mut().find(|condition| condition.type_ == SUCCEEDED) {
@@ -189,7 +208,7 @@ impl Without {
 
     /// What it believes of the execution. `limit` is the native Job's own.
     pub(super) fn observation(self, job: &Job, observation: &mut Observation, limit: Option<i64>) {
-        let stopping = conditions::find(job.conditions(), STOPPING).is_some();
+        let stopping = is_stopped(job);
         if self == Self::Ownership && *observation == Observation::Foreign {
             *observation = Observation::Present(Execution {
                 id: FOREIGN.to_owned(),
@@ -263,5 +282,32 @@ impl Without {
             }
             _ => {}
         }
+    }
+}
+
+/// Our stop is recorded.
+fn is_stopped(job: &Job) -> bool {
+    conditions::find(job.conditions(), STOPPING).is_some()
+}
+
+fn forget_doubt(job: &mut Job) {
+    let conditions = job.status.iter_mut().flat_map(|status| &mut status.conditions);
+    for said in conditions.filter(|condition| condition.type_ == SUCCEEDED) {
+        said.reason = reason::RUNNING.to_owned();
+    }
+}
+
+/// An accepted Job that is not over, and cancelled or deleted.
+fn is_unwanted(job: &Job) -> bool {
+    let unwanted = job.spec.desired_state == DesiredState::Cancelled || job.metadata.deletion_timestamp.is_some();
+    let over = job.status.as_ref().is_some_and(|status| status.completion_time.is_some());
+    unwanted && !over && conditions::is_true(job.conditions(), ACCEPTED)
+}
+
+fn is_gone(observation: &Observation) -> bool {
+    match observation {
+        Observation::Absent => true,
+        Observation::Present(execution) => matches!(execution.phase, Phase::Lost { .. }),
+        Observation::Foreign | Observation::Refused { .. } => false,
     }
 }

@@ -252,7 +252,9 @@ pub(crate) async fn a_task_whose_node_object_is_deleted_has_an_unknown_result() 
         .await?;
         // A kubelet registers its node when it starts; the next row needs it.
         eventually("the node is back", BOUND, async || Ok(nodes.get(NODE_NAME).await?)).await?;
-        // It ends what it finds without a pod, and has nobody to tell it to: the doubt is an administrator's.
+        // It ends what it finds without a pod, and has nobody to tell it to: the doubt is an administrator's, whatever its
+        // owner asks for since.
+        scene.cancel("job").await?;
         tokio::time::sleep(QUIET).await;
         let unknown = scene.jobs.get("job").await?;
         ensure!(condition(&unknown, "Succeeded") == "Unknown/ResultUnknown" && !is_over(&unknown), "{unknown:?}");

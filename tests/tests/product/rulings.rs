@@ -2,13 +2,17 @@
 
 use anyhow::ensure;
 use ayatori_crds::Job;
-use k8s_openapi::jiff::Timestamp;
-use kube::api::{Patch, PatchParams};
+use ayatori_tests::eventually;
+use k8s_openapi::{api::core::v1::Namespace, jiff::Timestamp};
+use kube::{
+    Api,
+    api::{DeleteParams, Patch, PatchParams},
+};
 use serde_json::{Value, json};
 
 use ayatori_tests::product::{
     jobs::{UNTIL_KILLED, UNTIL_TERM, condition, is_over, job, message},
-    scene::{QUIET, Scene},
+    scene::{BOUND, QUIET, Scene},
     shared::in_namespace,
 };
 
@@ -40,6 +44,38 @@ async fn a_lost_backend_is_ruled_by_an_administrator_and_the_job_ends_with_his_w
         ensure!(message(&over, "Succeeded") == SAID, "{}", message(&over, "Succeeded"));
         scene.delete("job").await?;
         scene.gone(&over).await
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_job_in_doubt_that_is_cancelled_and_deleted_waits_for_a_ruling() -> anyhow::Result<()> {
+    in_namespace(async |scene| {
+        let doubted = in_doubt(scene).await?;
+        scene.cancel("job").await?;
+        scene.delete("job").await?;
+        tokio::time::sleep(QUIET).await;
+        let waiting = scene.jobs.get("job").await?;
+        ensure!(!is_over(&waiting), "nobody has shown that its task stopped: {:?}", waiting.status);
+        ensure!(condition(&waiting, "Succeeded") == "Unknown/ResultUnknown", "{}", condition(&waiting, "Succeeded"));
+        rule(scene, "Released").await?;
+        scene.gone(&doubted).await
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_job_in_doubt_does_not_keep_its_namespace() -> anyhow::Result<()> {
+    in_namespace(async |scene| {
+        in_doubt(scene).await?;
+        scene.delete("job").await?;
+        let namespaces = Api::<Namespace>::all(scene.client.clone());
+        namespaces.delete(&scene.namespace, &DeleteParams::default()).await?;
+        eventually("the namespace is gone", BOUND, async || {
+            ensure!(namespaces.get_opt(&scene.namespace).await?.is_none(), "it is there");
+            Ok(())
+        })
+        .await
     })
     .await
 }

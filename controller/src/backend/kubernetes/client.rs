@@ -22,7 +22,7 @@ use kube::{
 use super::{
     limit,
     objects::{NativeJob, NativePod},
-    observe::{Sought, observe},
+    observe::{Sought, after_refused_release, observe},
     refused_pods,
     render::{native_job, native_name},
     send::NativeJobs,
@@ -119,8 +119,8 @@ impl KubernetesBackend {
         let answered = match request {
             Request::Prepare => return self.prepare(job).await,
             Request::Release { id } => match natives.release(&name, &id).await {
-                // A test failed: it was released before, or is another one. What is true is read.
-                Err(CallError::Refused(_)) => return self.read_live(job).await,
+                // By a policy, or because a test failed: what is true is read.
+                Err(CallError::Refused(why)) => return Ok(after_refused_release(self.read_live(job).await?, &why)),
                 answer => answer?,
             },
             Request::Limit { id, ends } => return self.limit(job, &id, ends).await,

@@ -4,7 +4,7 @@
 
 use super::{
     objects::NativePod,
-    observe::{FAILED_WITHOUT_A_WORD, Sought, of_pod, owned_by},
+    observe::{FAILED_WITHOUT_A_WORD, Sought, nothing_ran, of_pod, owned_by},
     silence, verdict, waiting,
 };
 use crate::backend::{Execution, Observation, Phase};
@@ -13,9 +13,12 @@ use crate::backend::{Execution, Observation, Phase};
 pub(super) fn observe(sought: Sought<'_>, recorded: &str, pods: &[&NativePod]) -> Observation {
     let pods = owned_by(recorded, pods);
     let shown: Vec<(&NativePod, Phase)> = pods.iter().filter_map(|pod| Some((*pod, phase(sought, pod)?))).collect();
-    // The oldest that may still run; where none does, the oldest is the execution (spec E2).
-    let goes_on = |(_, phase): &&(&NativePod, Phase)| !matches!(phase, Phase::Ended(_));
-    let Some((pod, phase)) = shown.iter().find(goes_on).or_else(|| shown.first()) else { return Observation::Absent };
+    // The oldest that may still run; where none does, the oldest that ran is the execution (spec E2).
+    let goes_on = shown.iter().find(|(_, phase)| !matches!(phase, Phase::Ended(_)));
+    let ran = || shown.iter().find(|(_, phase)| !nothing_ran(phase));
+    // That nothing ran is a word on all of them: it says nothing of one that went without last words.
+    let none_ran = || shown.first().filter(|_| shown.len() == pods.len());
+    let Some((pod, phase)) = goes_on.or_else(ran).or_else(none_ran) else { return Observation::Absent };
     let name = pod.metadata.name.as_deref().unwrap_or_default();
     let left = format!("its native Job is gone; pod {name:?} is left, and goes on until it ends or is deleted");
     Observation::Present(Execution {

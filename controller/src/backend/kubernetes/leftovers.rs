@@ -91,8 +91,8 @@ fn affected(natives: &Store<NativeJob>, change: Option<Change>) -> Vec<ObjectRef
 async fn visit(client: &Client, jobs: &Store<Job>, native: &NativeJob) -> Result<Option<Duration>, CallError> {
     let step = decide(native);
     let Some(job) = marks(native) else { return Ok(None) };
-    // Whether the Job is gone is asked live only where the store does not have it.
-    if step == Step::Wait || is_of(jobs.get(&job).as_deref(), &job) {
+    // Whether the Job is gone is asked live only where the store does not have it, under whatever name.
+    if step == Step::Wait || is_known(jobs, &job) {
         return Ok(None);
     }
     let namespace = job.namespace.as_deref().unwrap_or_default();
@@ -106,17 +106,25 @@ async fn visit(client: &Client, jobs: &Store<Job>, native: &NativeJob) -> Result
     Ok(None)
 }
 
-/// The Job that the marks name, with its UID; None for what is not ours.
+/// The Job that the marks name, with its UID; None for what is not ours. Its name is that of the owner: an annotation,
+/// which is left where an owner reference was stripped, can be edited by anybody who may write native Jobs.
 #[must_use]
 pub fn marks(native: &NativeJob) -> Option<ObjectRef<Job>> {
     let uid = native.metadata.labels.as_ref()?.get(JOB_UID_LABEL)?;
-    let name = native.metadata.annotations.as_ref()?.get(JOB_NAME_ANNOTATION)?;
+    let owner = native.metadata.owner_references.iter().flatten().find(|owner| owner.uid == *uid);
+    let annotated = || native.metadata.annotations.as_ref()?.get(JOB_NAME_ANNOTATION);
+    let name = owner.map(|owner| &owner.name).or_else(annotated)?;
     if native.metadata.name.as_deref() != Some(native_name(uid).as_str()) {
         return None;
     }
     let mut job = ObjectRef::new(name).within(native.metadata.namespace.as_deref()?);
     job.extra.uid = Some(uid.clone());
     Some(job)
+}
+
+/// Under the name that the marks say, else under any: those are searched only for what looks like a leftover.
+fn is_known(jobs: &Store<Job>, reference: &ObjectRef<Job>) -> bool {
+    is_of(jobs.get(reference).as_deref(), reference) || jobs.find(|job| is_of(Some(job), reference)).is_some()
 }
 
 fn is_of(job: Option<&Job>, reference: &ObjectRef<Job>) -> bool {
@@ -137,6 +145,7 @@ async fn carry_out(natives: &NativeJobs, native: &NativeJob, step: Step) -> Resu
 
 #[cfg(test)]
 mod tests {
+    use kube::runtime::watcher::Event;
     use serde_json::{Value, json};
 
     use super::*;
@@ -166,9 +175,32 @@ mod tests {
     }
 
     #[test]
+    fn a_job_that_is_there_is_known_by_its_uid_whatever_the_marks_call_it() {
+        let (store, mut writer) = kube::runtime::reflector::store();
+        let job = json!({"apiVersion": "execution.ayatori.ddupan.top/v1alpha1", "kind": "Job",
+            "metadata": {"name": "j", "namespace": "n", "uid": "u"}, "spec": {"task": {"image": "app:1"}}});
+        writer.apply_watcher_event(&Event::Apply(serde_json::from_value(job).unwrap()));
+        let known = |annotation: &str| {
+            let metadata = json!({"annotations": {JOB_NAME_ANNOTATION: annotation}});
+            is_known(&store, &marks(&native(true, None, None, &metadata)).unwrap())
+        };
+        assert!(known("j") && known("edited"));
+        let gone = json!({"name": "ay-v", "labels": {JOB_UID_LABEL: "v"}});
+        assert!(!is_known(&store, &marks(&native(true, None, None, &gone)).unwrap()), "a new UID under the old name");
+    }
+
+    #[test]
     fn only_what_carries_all_our_marks_is_ever_touched() {
         let none = json!({});
+        let named = |metadata: &Value| marks(&native(true, None, None, metadata)).map(|job| job.name);
         assert_eq!(marks(&native(true, None, None, &none)).unwrap().extra.uid.as_deref(), Some("u"));
+        assert_eq!(named(&none).as_deref(), Some("j"));
+        let owned = |uid: &str| {
+            json!({"annotations": {JOB_NAME_ANNOTATION: "edited"},
+                "ownerReferences": [{"apiVersion": "x/v1", "kind": "Job", "name": "owner", "uid": uid}]})
+        };
+        assert_eq!(named(&owned("u")).as_deref(), Some("owner"), "anybody may edit an annotation");
+        assert_eq!(named(&owned("another")).as_deref(), Some("edited"));
         for strange in [json!({"labels": null}), json!({"annotations": null}), json!({"name": "ay-other"})] {
             assert_eq!(marks(&native(true, None, None, &strange)), None, "{strange}");
         }

@@ -10,6 +10,7 @@ use super::{
     left_behind, limit,
     objects::{NativeJob, NativePod, condition_is_true},
     silence, verdict, waiting,
+    words::cut,
 };
 use crate::backend::{End, Execution, Observation, Phase};
 
@@ -42,11 +43,13 @@ pub fn observe(sought: Sought<'_>, native: Option<&NativeJob>, pods: &[&NativePo
     };
     let pods = owned_by(uid, pods);
     // The oldest that may have run is the execution; that there is another is a fault to be told (spec E2).
-    let pod = pods.iter().copied().find(|pod| !pod.never_ran());
+    let refused = |pod: &NativePod| of_pod(sought, pod).is_some_and(|phase| nothing_ran(&phase));
+    let mut bound = pods.iter().copied().filter(|pod| !pod.never_ran());
+    let pod = bound.clone().find(|pod| !refused(pod)).or_else(|| bound.next());
     let finalizers = native.metadata.finalizers.as_deref().unwrap_or_default();
     Observation::Present(Execution {
         id: uid.to_owned(),
-        phase: phase(sought, native, pod, pods.first().copied()),
+        phase: phase(sought, native, pod, &pods),
         stop_requested: native.spec.active_deadline_seconds == Some(0),
         deletion_requested: native.metadata.deletion_timestamp.is_some(),
         protected: finalizers.iter().any(|finalizer| finalizer == BACKEND_CLEANUP_FINALIZER),
@@ -85,8 +88,8 @@ fn is_owned_by(pod: &NativePod, native_uid: &str) -> bool {
 /// What is said of a pod that failed, whose container may still run.
 pub(super) const FAILED_WITHOUT_A_WORD: &str = "its pod failed, but nothing says how its container ended";
 
-/// `pod` may have run; `any` is one that may have or not.
-fn phase(sought: Sought<'_>, native: &NativeJob, pod: Option<&NativePod>, any: Option<&NativePod>) -> Phase {
+/// `pod` is the one of `pods` that is the execution, where one may have run.
+fn phase(sought: Sought<'_>, native: &NativeJob, pod: Option<&NativePod>, pods: &[&NativePod]) -> Phase {
     let conditions = &native.status.conditions;
     if let Some(phase) = pod.and_then(|pod| of_pod(sought, pod)) {
         return phase;
@@ -101,17 +104,18 @@ fn phase(sought: Sought<'_>, native: &NativeJob, pod: Option<&NativePod>, any: O
         let word = condition.reason.as_deref().unwrap_or("no reason");
         let why = format!("the native Job failed ({word}), but no container says how the task ended");
         return match native.status.terminating.unwrap_or_default() {
-            0 if any.is_some_and(NativePod::never_ran) && !sought.started => Phase::Ended(verdict::never_bound()),
+            0 if none_ran(sought, pods) => Phase::Ended(verdict::never_bound()),
             0 if word == "DeadlineExceeded" && !may_run => Phase::Stopped,
             0 if !may_run => Phase::Lost { why },
             _ => Phase::Unknown { why },
         };
     }
-    let started = sought.started || any.is_some_and(|pod| pod.gone && !pod.never_ran());
+    let started = sought.started || pods.iter().any(|pod| pod.gone && !pod.never_ran());
     match pod {
         Some(pod) if pod.has_failed() => Phase::Unknown { why: FAILED_WITHOUT_A_WORD.into() },
         Some(pod) => waiting::phase(pod),
-        None if native.spec.suspend && !was_released(native) => Phase::Prepared,
+        // What was started is never released again, whatever its mark says (I1).
+        None if native.spec.suspend && !started && !was_released(native) => Phase::Prepared,
         // Suspending a native Job deletes its pod and counts nothing. It is not ours to let it run a second time (I1).
         None if native.spec.suspend && native.spec.active_deadline_seconds == Some(0) => {
             Phase::Lost { why: "its native Job was suspended by somebody else after its release".into() }
@@ -121,6 +125,26 @@ fn phase(sought: Sought<'_>, native: &NativeJob, pod: Option<&NativePod>, any: O
         }
         None if started => Phase::Unknown { why: "its pod is gone; it cannot be proven how the task ended".into() },
         None => Phase::Released,
+    }
+}
+
+/// It is over, and nothing ran.
+pub(super) fn nothing_ran(phase: &Phase) -> bool {
+    matches!(phase, Phase::Ended(end) if end.reason == reason::REJECTED)
+}
+
+/// There were pods, and no node ever had one of them.
+fn none_ran(sought: Sought<'_>, pods: &[&NativePod]) -> bool {
+    !sought.started && !pods.is_empty() && pods.iter().all(|pod| pod.never_ran())
+}
+
+/// What is said of an execution whose release was refused. A test in it that failed is no refusal: it was released
+/// before, or is another one, and what is there now says so.
+#[must_use]
+pub fn after_refused_release(now: Observation, why: &str) -> Observation {
+    match now {
+        Observation::Present(Execution { phase: Phase::Prepared, .. }) => Observation::Refused { why: cut(why) },
+        now => now,
     }
 }
 

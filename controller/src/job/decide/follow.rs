@@ -3,9 +3,9 @@
 use ayatori_crds::conditions::reason;
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Step, drafted, lacks_a_code, says_unknown, silence, sooner, stall, stop, write};
+use super::{Step, drafted, lacks_a_code, says_unknown, schedule, silence, sooner, stall, stop, write};
 use crate::{
-    backend::{Execution, Phase, Request},
+    backend::{Execution, Observation, Phase, Request},
     job::view::View,
 };
 
@@ -15,11 +15,16 @@ pub(super) fn follow(view: &View<'_>, id: &str, now: Timestamp) -> Step {
         let draft = drafted(view, now);
         write(view, draft.undecided(reason::RESULT_UNKNOWN, why)).unwrap_or_else(|| deadline(view, now))
     };
+    // Its release was refused. That it exists is not taken back (I4).
+    if let Observation::Refused { why } = &view.observation {
+        let why = format!("its release is refused: {why}");
+        return write(view, draft.undecided(reason::SCHEDULING, &why)).unwrap_or_else(|| schedule::rest(now));
+    }
     let execution = match view.execution() {
         Some(execution) => execution,
         // A store may lag behind our own create. Whatever happened to it, it is never created again (spec D3).
         _ if !view.observation_is_live => return Step::ReadExecution,
-        _ => return unknown(&format!("its execution {id} is gone from the backend; it cannot be proven how it ended")),
+        _ => return unknown(&stop::nothing_left(view)),
     };
     if (lacks_a_code(&execution.phase) || contradicts_the_status(view, &execution.phase)) && !view.observation_is_live {
         return Step::ReadExecution;
@@ -39,20 +44,16 @@ pub(super) fn follow(view: &View<'_>, id: &str, now: Timestamp) -> Step {
         // What was seen to run does not wait again; there is nothing new to say.
         Phase::Released | Phase::Waiting { .. } if started => deadline(view, now),
         Phase::Released => stall::ask(view, id, now),
-        Phase::Waiting { why, failure: Some(failure) } => stall::wait(view, *failure, why, now),
+        Phase::Waiting { why, failure: Some(failure) } => sooner(stall::wait(view, *failure, why, now), heard_until),
         Phase::Waiting { why, failure: None } => {
-            write(view, draft.undecided(reason::SCHEDULING, why)).unwrap_or(Step::Wait)
+            write(view, draft.undecided(reason::SCHEDULING, why)).unwrap_or_else(|| sooner(Step::Wait, heard_until))
         }
         Phase::Running { started_at } => {
             let words = execution.orphaned.as_deref().unwrap_or("the task runs");
             let running = draft.started(*started_at).undecided(reason::RUNNING, words);
             write(view, running).unwrap_or_else(|| sooner(deadline(view, now), heard_until))
         }
-        Phase::Ended(end) => {
-            // Its own limit is set for nothing else than our deadline, which was over before.
-            let limit = limit_reached(view, execution).map(|at| (at, reason::DEADLINE_EXCEEDED, stop::OVER_DEADLINE));
-            write(view, stop::judge(draft, end, limit)).unwrap_or(Step::Wait)
-        }
+        Phase::Ended(end) => write(view, stop::conclude(view, draft, end)).unwrap_or(Step::Wait),
         Phase::Stopped if limit_reached(view, execution).is_some() => {
             write(view, draft.over(false, reason::DEADLINE_EXCEEDED, stop::OVER_DEADLINE, None)).unwrap_or(Step::Wait)
         }
@@ -100,7 +101,7 @@ fn end_of_time(view: &View<'_>) -> Option<Timestamp> {
 }
 
 /// When the backend's own limit ended it. An earlier one is not ours: it can only fire after the deadline.
-fn limit_reached(view: &View<'_>, execution: &Execution) -> Option<Timestamp> {
+pub(super) fn limit_reached(view: &View<'_>, execution: &Execution) -> Option<Timestamp> {
     let end = end_of_time(view)?;
     execution.limit_reached.filter(|at| *at >= end)
 }

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use super::{Step, is_over, stop, write};
 use crate::{
-    backend::{Execution, Phase, Request},
+    backend::{Execution, Observation, Phase, Request},
     job::{status::Draft, view::View},
 };
 
@@ -38,14 +38,15 @@ pub(super) fn turn_down(view: &View<'_>, now: Timestamp) -> Option<Step> {
 /// still shows nothing better.
 pub(super) fn lost(view: &View<'_>, now: Timestamp, next: impl FnOnce() -> Step) -> Step {
     let Some(said) = ruling(view.job, BACKEND_LOST) else { return next() };
-    if !view.observation_is_live {
+    // A refusal was answered in this visit, too.
+    if !view.observation_is_live && !matches!(view.observation, Observation::Refused { .. }) {
         return Step::ReadExecution;
     }
     match next() {
         // Something better: it runs, it waits, it is over. The ruling is turned down then.
         Step::WriteStatus(status) if !conditions::says_unknown(&status.conditions) => Step::WriteStatus(status),
-        // It is there and was never released: nothing is lost.
-        step @ (Step::ReadJob | Step::Backend(Request::Release { .. })) => step,
+        // It is there and was never released, or may yet start: nothing is lost.
+        step @ (Step::ReadJob | Step::AskWhy(_) | Step::Backend(Request::Release { .. })) => step,
         _ => write(view, Draft::of(view.job, now).over(false, reason::BACKEND_LOST, said, None)).unwrap_or(Step::Wait),
     }
 }
@@ -80,20 +81,15 @@ fn may_run(execution: &Execution) -> bool {
     !matches!(execution.phase, Phase::Ended(_) | Phase::Stopped | Phase::Lost { .. })
 }
 
-/// The verdict of a Job that is released: its end where that is known, else that its execution was abandoned.
+/// The verdict of a Job that is released: what is proven of its execution, else that it was abandoned.
 fn abandoned(view: &View<'_>, execution: Option<&Execution>, said: &str, now: Timestamp) -> Draft {
     let draft = Draft::of(view.job, now);
-    match (execution.map(|execution| &execution.phase), view.recorded_id()) {
-        (Some(Phase::Ended(end)), _) => stop::conclude(view, draft, end),
-        // Never recorded, so never released.
-        (None, None) if !view.backend_fails => {
-            draft.over(false, reason::CANCELLED, "deleted; nothing was started", None)
-        }
-        (_, id) => {
-            let id = execution.map(|execution| execution.id.as_str()).or(id).unwrap_or("unknown");
-            let message =
-                format!("released by an administrator: its execution {id} was abandoned and may go on; {said}");
-            draft.over(false, reason::RELEASED, &message, None)
-        }
+    let proven = || stop::proven(view, stop::recorded(view, draft.clone()), reason::CANCELLED, "deleted");
+    if let Some(over) = (!view.backend_fails).then(proven).flatten() {
+        return over;
     }
+    let shown = execution.map(|execution| execution.id.as_str());
+    let id = shown.or_else(|| view.recorded_id()).unwrap_or("unknown");
+    let message = format!("released by an administrator: its execution {id} was abandoned and may go on; {said}");
+    draft.over(false, reason::RELEASED, &message, None)
 }

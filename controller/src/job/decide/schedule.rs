@@ -18,8 +18,13 @@ use crate::{
     },
 };
 
-/// How long a refused create rests: a quota or a policy is rarely mended sooner, and nothing tells of it.
+/// How long what was refused rests, or finds its name taken: it is rarely mended sooner, and nothing tells of it.
 const REFUSED_PAUSE: Duration = Duration::from_secs(30);
+
+/// Nothing before that pause.
+pub(super) fn rest(now: Timestamp) -> Step {
+    now.checked_add(REFUSED_PAUSE).map_or(Step::Wait, Step::WaitUntil)
+}
 
 pub(super) fn schedule(view: &View<'_>, now: Timestamp) -> Step {
     let draft = Draft::of(view.job, now);
@@ -29,11 +34,10 @@ pub(super) fn schedule(view: &View<'_>, now: Timestamp) -> Step {
         }
         Observation::Foreign => {
             let message = "another object, which is not ours, stands under the name of its execution";
-            write(view, draft.unschedulable(reason::NAME_CONFLICT, message)).unwrap_or(Step::Wait)
+            write(view, draft.unschedulable(reason::NAME_CONFLICT, message)).unwrap_or_else(|| rest(now))
         }
         Observation::Refused { why } => {
-            let rest = now.checked_add(REFUSED_PAUSE).map_or(Step::Wait, Step::WaitUntil);
-            write(view, draft.unschedulable(reason::BACKEND_REFUSED, why)).unwrap_or(rest)
+            write(view, draft.unschedulable(reason::BACKEND_REFUSED, why)).unwrap_or_else(|| rest(now))
         }
         Observation::Absent => match obstacle(view) {
             Some((reason, message)) => write(view, draft.unschedulable(reason, &message)).unwrap_or(Step::Wait),

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{
-    backend::{End, Execution, Observation, Settings},
+    backend::{End, Execution, Settings},
     job::patience::Patience,
 };
 
@@ -120,6 +120,7 @@ fn view<'a>(job: &'a Job, class: ClassView<'a>, settings: Settings, observation:
         policy: Policy::default(),
         class,
         namespace_labels: Some(&NO_LABELS),
+        namespace_is_going: false,
         namespace_is_live: live,
         settings,
         controller_name: "k",
@@ -338,6 +339,26 @@ fn a_refused_create_is_told_and_tried_again_later() {
 }
 
 #[test]
+fn a_refused_release_is_told_and_tried_again_later() {
+    let refused = Observation::Refused { why: "denied by policy".into() };
+    let scheduled = job("scheduled", json!({}));
+    let told = Job { status: Some(written(next(&scheduled, refused.clone(), false))), ..scheduled };
+    assert_eq!(said(&told), "Unknown/Scheduling: its release is refused: denied by policy");
+    assert!(conditions::is_true(told.conditions(), conditions::SCHEDULED), "it exists (I4)");
+    let rest = Step::WaitUntil(time("2026-01-01T00:10:30Z"));
+    assert_eq!(next(&told, refused.clone(), false), rest);
+    let cancelled = job("scheduled", json!({"spec": {"desiredState": "Cancelled"}}));
+    assert_eq!(next(&cancelled, refused, false), Step::ReadExecution, "whether it is released is read");
+}
+
+#[test]
+fn a_name_that_is_taken_is_tried_again_later() {
+    let (told, step) = settled(job("accepted", json!({})), &Observation::Foreign);
+    assert_eq!(step, Step::WaitUntil(time("2026-01-01T00:10:30Z")), "what is not ours is not watched");
+    assert_eq!(conditions::find(told.conditions(), "Scheduled").unwrap().reason, "NameConflict");
+}
+
+#[test]
 fn an_acceptance_that_rests_on_labels_reads_them_live() {
     let mut selective = class(true, true);
     selective.spec.allowed_namespaces =
@@ -371,4 +392,11 @@ fn a_store_that_lags_takes_nothing_back() {
     let mut unknown = job("scheduled", json!({}));
     unknown.status = Some(written(next(&unknown, Observation::Absent, true)));
     assert_eq!(next(&unknown, waiting, false), Step::ReadExecution);
+    // Nor its words, so that two controllers whose stores differ do not write in turn.
+    let says = |why: &str| Observation::Present(execution(Phase::Waiting { why: why.into(), failure: None }));
+    let (told, _) = settled(job("scheduled", json!({})), &says("newer"));
+    assert_eq!(next(&told, says("older"), false), Step::ReadExecution);
+    assert_eq!(next(&told, says("newer"), true), Step::Wait);
+    let reworded = Job { status: Some(written(next(&told, says("newest"), true))), ..told };
+    assert_eq!(said(&reworded), "Unknown/Scheduling: newest");
 }

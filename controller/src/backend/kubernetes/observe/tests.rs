@@ -252,3 +252,42 @@ fn what_is_left_belongs_to_the_recorded_uid_alone() {
     assert!(left(SOUGHT, &[&orphan]).is_some());
     assert!(matches!(phase_of(SOUGHT, &native(false, None, json!({})), &[&orphan]), Phase::Running { .. }));
 }
+
+#[test]
+fn what_was_started_is_never_prepared_again_whatever_its_mark_says() {
+    let unmarked = native(true, None, json!({}));
+    let started = Sought { started: true, ..SOUGHT };
+    assert!(matches!(phase_of(started, &unmarked, &[]), Phase::Unknown { .. }));
+    let ran = NativePod { gone: true, ..running() };
+    assert!(matches!(phase_of(SOUGHT, &unmarked, &[&ran]), Phase::Unknown { .. }));
+}
+
+#[test]
+fn nothing_ran_only_where_that_is_so_of_every_pod() {
+    let gave_up = native(false, None, failed("BackoffLimitExceeded", 0));
+    let never = || NativePod { gone: true, ..unbound(json!({"phase": "Pending"})) };
+    let refused = || pod(json!({"phase": "Failed", "reason": "OutOfcpu"}));
+    let silent = || NativePod { gone: true, ..running() };
+    for first in [never(), refused()] {
+        let phase = phase_of(SOUGHT, &gave_up, &[&first, &silent()]);
+        assert!(matches!(phase, Phase::Lost { .. }), "another may have run: {phase:?}");
+        let phase = phase_of(SOUGHT, &native(false, None, json!({})), &[&first, &running()]);
+        assert!(matches!(phase, Phase::Running { .. }), "another runs: {phase:?}");
+        assert_eq!(left(SOUGHT, &[&first, &silent()]), None, "another may have run");
+        let Phase::Ended(end) = left(SOUGHT, &[&first, &never()]).unwrap().phase else { panic!("none ran") };
+        assert_eq!(end.reason, reason::REJECTED);
+    }
+    let ended = pod(container(json!({"terminated": {"exitCode": 9}})));
+    let Phase::Ended(end) = left(SOUGHT, &[&refused(), &ended]).unwrap().phase else { panic!("it ended") };
+    assert_eq!(end.exit_code, Some(9), "the one that ran is the execution");
+}
+
+#[test]
+fn a_release_was_refused_where_what_was_to_be_released_is_still_prepared() {
+    let now = |native: &NativeJob| observe(SOUGHT, Some(native), &[]);
+    let prepared = now(&native(true, None, json!({})));
+    assert_eq!(after_refused_release(prepared, "a\npolicy"), Observation::Refused { why: "a policy".into() });
+    for other in [now(&native(false, None, json!({}))), Observation::Absent] {
+        assert_eq!(after_refused_release(other.clone(), "a test failed"), other);
+    }
+}

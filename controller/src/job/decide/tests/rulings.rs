@@ -111,3 +111,45 @@ fn a_release_waits_for_the_deletion_and_keeps_an_end_that_was_seen() {
     let ended = Observation::Present(execution(ended(false, 3, EARLIER)));
     assert_eq!(says(&next(&deleting, ended, true), "Succeeded"), "False/ProcessFailed");
 }
+
+#[test]
+fn a_ruling_does_not_count_on_an_execution_that_may_yet_start() {
+    let mut waiting = ruled("scheduled", "BackendLost", json!({}));
+    let doubt = json!({"type": "Succeeded", "status": "Unknown", "reason": "ResultUnknown", "message": "",
+        "lastTransitionTime": EARLIER});
+    waiting.status.as_mut().unwrap().conditions.push(serde_json::from_value(doubt).unwrap());
+    let released = Observation::Present(execution(Phase::Released));
+    assert_eq!(next(&waiting, released, true), Step::AskWhy("native".into()), "it is there");
+    let refused = Observation::Refused { why: "denied by policy".into() };
+    assert_eq!(says(&next(&waiting, refused, false), "Succeeded"), "Unknown/Scheduling", "it was not even released");
+}
+
+#[test]
+fn a_ruling_ends_a_job_in_doubt_that_is_cancelled_or_deleted() {
+    for extra in [json!({"spec": {"desiredState": "Cancelled"}}), json!({"metadata": {"deletionTimestamp": NOW}})] {
+        let lost = Observation::Present(execution(Phase::Lost { why: String::new() }));
+        for seen in [Observation::Absent, lost] {
+            let doubted = Job { status: unknown().status, ..job("running", extra.clone()) };
+            assert_eq!(says(&next(&doubted, seen, true), "Succeeded"), "False/BackendLost");
+        }
+    }
+}
+
+#[test]
+fn a_released_job_says_abandoned_only_of_what_may_go_on() {
+    let deleting = json!({"metadata": {"deletionTimestamp": NOW}});
+    let never = Execution { stop_requested: true, ..execution(Phase::Prepared) };
+    for (seen, expected) in [
+        (execution(Phase::Stopped), "False/Cancelled: deleted"),
+        (never, "False/Cancelled: deleted; nothing was started"),
+    ] {
+        let job = ruled("scheduled", "Released", deleting.clone());
+        let over = Job { status: Some(written(next(&job, Observation::Present(seen), true))), ..job };
+        assert_eq!(said(&over), expected);
+    }
+    let job = ruled("running", "Released", deleting);
+    let lost = Observation::Present(execution(Phase::Lost { why: String::new() }));
+    for seen in [Observation::Absent, lost] {
+        assert_eq!(says(&next(&job, seen, true), "Succeeded"), "False/Released");
+    }
+}

@@ -30,6 +30,17 @@ fn an_execution_that_would_be_overdue_later_is_looked_at_then() {
 }
 
 #[test]
+fn an_execution_that_waits_is_looked_at_when_its_node_would_be_overdue() {
+    let soon = "2026-01-01T00:10:20Z";
+    for failure in [None, Some(crate::backend::StartFailure::ImageNotFound)] {
+        let silence = Some(Silence { since: time(soon), why: "node n1 is silent".into() });
+        let waiting = Execution { silence, ..execution(Phase::Waiting { why: "because".into(), failure }) };
+        let (_, step) = settled(job("scheduled", json!({})), &Observation::Present(waiting));
+        assert_eq!(step, Step::WaitUntil(time(soon)), "{failure:?}");
+    }
+}
+
+#[test]
 fn a_stop_on_a_silent_node_is_sent_and_comes_into_doubt_too() {
     let cancelled = job("running", json!({"spec": {"desiredState": "Cancelled"}}));
     let silent = |since| match running(Some(since)) {

@@ -43,7 +43,7 @@ fn an_execution_that_shows_nothing_for_some_time_is_explained_now_and_then() {
     let seen = |job: &Job, explanation: Option<&str>, now: &str| {
         let released = Observation::Present(execution(Phase::Released));
         let settings = Settings::Present { uid: "parameters-uid".into() };
-        let seen = view(job, ClassView::Present(&class), settings, released, false);
+        let seen = view(job, ClassView::Present(&class), settings, released, true);
         decide(&View { explanation, ..seen }, time(now))
     };
     // It was scheduled ten minutes ago; its message is brought up to date first.
