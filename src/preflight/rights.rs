@@ -11,7 +11,7 @@ use kube::{Api, Client, api::PostParams};
 type Right = (&'static str, &'static str, &'static [&'static str]);
 
 /// Without one of these a Job would hang somewhere on its way, behind lines in a log.
-const NEEDED: [Right; 12] = [
+const NEEDED: [Right; 13] = [
     (GROUP, "jobs", &["get", "list", "watch", "patch", "delete"]),
     (GROUP, "jobs/status", &["patch"]),
     (GROUP, "jobclasses/status", &["patch"]),
@@ -23,6 +23,7 @@ const NEEDED: [Right; 12] = [
     ("", "pods", &["list", "watch"]),
     ("", "events", &["list"]),
     ("", "namespaces", &["get", "list", "watch"]),
+    ("", "serviceaccounts", &["get"]),
     ("node.k8s.io", "runtimeclasses", &["get"]),
 ];
 

@@ -88,6 +88,7 @@ const SHOWN: &[Row] = &[
         "cancel while resolving/scheduling/starting/running",
         &[
             "product/cancel.rs a_job_that_is_cancelled_before_it_is_accepted_never_runs",
+            "product/cancel.rs a_job_that_is_cancelled_before_it_is_scheduled_never_runs",
             "product/refused_pods.rs a_namespace_whose_quota_is_full_says_so_and_the_job_can_be_cancelled",
             "product/waiting.rs a_job_whose_image_is_missing_says_so_and_can_be_cancelled",
             "product/cancel.rs a_running_job_that_is_cancelled_and_exits_143_is_cancelled",
@@ -105,6 +106,8 @@ const SHOWN: &[Row] = &[
         "delete in every state",
         &[
             "product/deletion.rs a_job_that_waits_for_its_class_goes_at_once",
+            "product/deletion.rs a_job_that_is_accepted_and_not_scheduled_goes_at_once",
+            "product/rulings.rs a_job_in_doubt_that_is_cancelled_and_deleted_waits_for_a_ruling",
             "product/deletion.rs jobs_deleted_right_after_they_were_made_leave_nothing",
             "product/deletion.rs a_running_job_is_stopped_before_it_goes_and_who_waits_for_its_end_is_answered",
             "product/deletion.rs a_finished_job_takes_its_native_job_and_its_pod_with_it",
@@ -153,7 +156,7 @@ const SHOWN: &[Row] = &[
         "allowed/denied namespace and label change after acceptance",
         &[
             "product/refusals.rs a_namespace_that_is_the_only_fault_is_forbidden_and_beside_others_one_more_cause",
-            "product/pinned_class.rs an_edit_of_the_class_does_not_reach_a_job_that_is_accepted",
+            "product/pinned_class.rs a_label_that_its_namespace_loses_does_not_reach_a_job_that_is_accepted",
         ],
     ),
     (
@@ -181,7 +184,6 @@ const SHOWN: &[Row] = &[
     (
         "ServiceAccount/RuntimeClass missing, no fallback",
         &[
-            "product/refused_pods.rs a_service_account_that_is_missing_is_named_and_nothing_runs_without_it",
             "node_matrix/namespaces.rs a_missing_service_account_is_awaited",
             "product/classes.rs a_class_whose_runtime_class_is_missing_accepts_jobs_and_starts_none",
         ],
@@ -274,7 +276,7 @@ const DECIDED: &[Row] = &[
     ),
     (
         "our own stop with the pod gone",
-        &["controller/src/job/decide/tests/ending.rs an_execution_that_is_proven_over_ends_a_cancel_whatever_ended_it"],
+        &["controller/src/job/decide/tests/ending.rs what_is_gone_after_our_stop_is_the_recorded_cause"],
     ),
     (
         "defaults/min/max/request>limit/quantity edges",

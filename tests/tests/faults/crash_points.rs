@@ -24,7 +24,7 @@ use crate::{
     ends::end,
     replicas::Replicas,
     undisturbed::{Point, Undisturbed},
-    workloads::{CANCELLED, DELETED, FAILING, FORGOTTEN, HAPPY, Workload},
+    workloads::{CANCELLED, DELETED, FAILING, FORGOTTEN, HAPPY, SHORT, Workload, running_time},
 };
 
 /// Lives that are disturbed at the same time, each in its own namespace: two processors run about as many pods at once
@@ -35,6 +35,8 @@ const LIVES: usize = 5;
 
 /// What a request meets while others are left in peace.
 const USUAL: &[Fault] = &[Fault::CutAnswer];
+/// With two processes what is new is that the other one goes on meanwhile, and what lands late.
+const DEEP_WITH_TWO: &[Fault] = &[Fault::CutAnswer, Fault::Hold];
 const DEEP: &[Fault] = &[
     Fault::CutAnswer,
     Fault::Cut,
@@ -83,7 +85,8 @@ async fn disturb_all(
         let (writes, events) = (life.writes, life.events);
         say(&format!("{writes} writes and {events} Events in an undisturbed life ({})", life.workload.name));
     }
-    let disturbed = cells(&lives, setting(USUAL, DEEP));
+    let deep = if count == 1 { DEEP } else { DEEP_WITH_TWO };
+    let disturbed = cells(&lives, setting(USUAL, deep));
     let meetings = stream::iter(&disturbed).map(|cell| cell.meet(&replicas, starts));
     let mut outcomes: Vec<anyhow::Result<Met>> = meetings.buffer_unordered(AT_ONCE).collect().await;
     // One at a time: a death is that of every life.
@@ -159,7 +162,9 @@ impl Cell<'_> {
         let injected = replicas.proxy.inject(self.fault, 1, move |asked| point.is_of(asked, &namespace));
         let over = Notify::new();
         let life = async {
-            let created = self.life.workload.live(scene).await?;
+            // Where nothing else runs, the kubelet soon tells what does.
+            let running_time = if self.fault == DEATH { SHORT } else { running_time() };
+            let created = self.life.workload.live(scene, running_time).await?;
             over.notify_one();
             anyhow::Ok(created)
         };

@@ -11,7 +11,12 @@ use ayatori_tests::{
 use futures::future::try_join_all;
 use serde_json::Value;
 
-use crate::{ends::settled, points::point, replicas::Replicas, workloads::Workload};
+use crate::{
+    ends::settled,
+    points::point,
+    replicas::Replicas,
+    workloads::{Workload, running_time},
+};
 
 /// A life is lived that often: what belongs to it is what each run has. Two are enough to tell what comes by chance
 /// (another look while a store lags).
@@ -55,7 +60,7 @@ impl Undisturbed {
         let run = async || {
             let mut lived = None;
             beside(async |scene| {
-                let created = workload.live(scene).await?;
+                let created = workload.live(scene, running_time()).await?;
                 let end = settled(scene, &created, &workload).await?;
                 let of_this = |relayed: &Relayed| relayed.asked.namespace == scene.namespace;
                 lived = Some((replicas.proxy.relayed().into_iter().filter(of_this).collect::<Vec<_>>(), end));

@@ -36,9 +36,12 @@ enum Person {
 }
 
 /// For so many seconds a task runs: long enough that the kubelet, which looks once a second, tells that it runs before it
-/// ends. Of the hundreds of lives of the long setting none may miss that.
-fn running_time() -> &'static str {
-    setting("1.5", "4")
+/// ends.
+pub(crate) const SHORT: &str = "1.5";
+
+/// The same, for many lives at a time: of the hundreds of the long setting none may miss that.
+pub(crate) fn running_time() -> &'static str {
+    setting(SHORT, "4")
 }
 
 const HAPPY_TASK: &str = "sleep $RUNNING_TIME";
@@ -54,9 +57,9 @@ pub(crate) const FORGOTTEN: Workload = Workload { name: "forgotten", script: HAP
 const NAME: &str = "job";
 
 impl Workload {
-    /// Lives the life to its end; answers the Job as it was created.
-    pub(crate) async fn live(&self, scene: &Scene) -> anyhow::Result<Job> {
-        let manifest = jobs::job(NAME, &format!("{}; RUNNING_TIME={}; {}", Starts::TELL, running_time(), self.script));
+    /// Lives the life to its end, with a task that runs for so many seconds; answers the Job as it was created.
+    pub(crate) async fn live(&self, scene: &Scene, running_time: &str) -> anyhow::Result<Job> {
+        let manifest = jobs::job(NAME, &format!("{}; RUNNING_TIME={running_time}; {}", Starts::TELL, self.script));
         let manifest = match self.person {
             Person::Forgets => with(manifest, "ttlSecondsAfterFinished", json!(0)),
             _ => manifest,

@@ -103,10 +103,11 @@ pub(crate) async fn a_missing_service_account_is_awaited() -> anyhow::Result<()>
         settings["spec"]["serviceAccountName"] = json!("late");
         offer(&scene.client, &class(&name), &settings).await?;
         scene.create(&with(job("job", "exit 0"), "jobClassName", json!(name))).await?;
-        let waiting = scene.until_condition("job", "Scheduled", "True/BackendCreated").await?;
+        let waiting = scene.until_condition("job", "Scheduled", "False/BackendRefused").await?;
+        let why = message(&waiting, "Scheduled");
+        ensure!(why == "waiting for ServiceAccount \"late\" to be created", "{why}");
         tokio::time::sleep(QUIET).await;
-        ensure!(scene.pods_of(&waiting).await?.is_empty(), "it fell back to another ServiceAccount");
-        ensure!(condition(&scene.jobs.get("job").await?, "Succeeded") == "Unknown/Scheduling");
+        ensure!(scene.native_job(&waiting).await?.is_none(), "it fell back to another ServiceAccount");
         scene.kubectl().ok(&["create", "serviceaccount", "late"])?;
         let over = ends_as(scene, "True/Completed", Some(0)).await?;
         let account = scene.pod_of(&over).await?.spec.and_then(|spec| spec.service_account_name);

@@ -1,13 +1,15 @@
-//! Cancelling (spec F1, D6; matrix: cancel while resolving, while running, after the end; our stop with 0 and 143).
+//! Cancelling (spec F1, D6; matrix: cancel while resolving, scheduling, running, after the end; our stop with 0 and 143).
 
 use anyhow::{Context, ensure};
 use serde_json::json;
 
 use ayatori_tests::product::{
-    jobs::{condition, exit_code, has_started, job, with},
+    jobs::{condition, exit_code, has_started, job, message, with},
     scene::{QUIET, Scene, offer_class},
     shared::in_namespace,
 };
+
+use crate::pinned_class::accepted_and_waiting;
 
 #[tokio::test]
 async fn a_job_that_is_cancelled_before_it_is_accepted_never_runs() -> anyhow::Result<()> {
@@ -25,6 +27,21 @@ async fn a_job_that_is_cancelled_before_it_is_accepted_never_runs() -> anyhow::R
 
         let undo = scene.patch("job", json!({"spec": {"desiredState": "Running"}})).await;
         ensure!(undo.is_err_and(|error| error.to_string().contains("may only go from Running to Cancelled")));
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_job_that_is_cancelled_before_it_is_scheduled_never_runs() -> anyhow::Result<()> {
+    in_namespace(async |scene| {
+        accepted_and_waiting(scene).await?;
+        scene.cancel("job").await?;
+        let over = scene.over("job").await?;
+        ensure!(condition(&over, "Succeeded") == "False/Cancelled" && !has_started(&over), "{:?}", over.status);
+        ensure!(message(&over, "Succeeded").contains("nothing was started"), "{}", message(&over, "Succeeded"));
+        nothing_more_happens(scene, &over, 0).await?;
+        ensure!(scene.native_job(&over).await?.is_none(), "a native Job was made");
         Ok(())
     })
     .await

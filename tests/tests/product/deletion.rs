@@ -12,6 +12,8 @@ use ayatori_tests::product::{
     shared::in_namespace,
 };
 
+use crate::pinned_class::accepted_and_waiting;
+
 #[tokio::test]
 async fn a_job_that_waits_for_its_class_goes_at_once() -> anyhow::Result<()> {
     in_namespace(async |scene| {
@@ -20,6 +22,17 @@ async fn a_job_that_waits_for_its_class_goes_at_once() -> anyhow::Result<()> {
         scene.until_condition("job", "Accepted", "False/JobClassNotFound").await?;
         scene.delete("job").await?;
         scene.gone(&created).await
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_job_that_is_accepted_and_not_scheduled_goes_at_once() -> anyhow::Result<()> {
+    in_namespace(async |scene| {
+        accepted_and_waiting(scene).await?;
+        let waiting = scene.jobs.get("job").await?;
+        scene.delete("job").await?;
+        scene.gone(&waiting).await
     })
     .await
 }

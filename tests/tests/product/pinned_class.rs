@@ -21,7 +21,7 @@ use ayatori_tests::product::{
 };
 
 /// A Job that is accepted and not started: its class waits for a RuntimeClass. Returns the class's name.
-async fn accepted_and_waiting(scene: &Scene) -> anyhow::Result<String> {
+pub(crate) async fn accepted_and_waiting(scene: &Scene) -> anyhow::Result<String> {
     let name = format!("{}-pinned", scene.namespace);
     let mut settings = parameters(&name);
     settings["spec"]["runtimeClassName"] = json!("no-such-runtime");
@@ -61,6 +61,37 @@ async fn resolved(scene: &Scene) -> anyhow::Result<Value> {
     let job = scene.jobs.get("job").await?;
     ensure!(!uid(&job).is_empty());
     Ok(serde_json::to_value(&job.status.context("a status")?.resolved_job_class)?)
+}
+
+#[tokio::test]
+async fn a_label_that_its_namespace_loses_does_not_reach_a_job_that_is_accepted() -> anyhow::Result<()> {
+    in_namespace(async |scene| {
+        let name = format!("{}-labelled", scene.namespace);
+        let mut labelled = class(&name);
+        labelled["spec"]["allowedNamespaces"] = json!({"matchLabels": {"tier": "ci"}});
+        offer(&scene.client, &labelled, &parameters(&name)).await?;
+        scene.kubectl().ok(&["label", "namespace", &scene.namespace, "tier=ci"])?;
+        let manifest = |job_name| with(job(job_name, "echo ready; sleep 4"), "jobClassName", json!(name));
+        scene.start(&manifest("job")).await?;
+        scene.kubectl().ok(&["label", "namespace", &scene.namespace, "tier-"])?;
+        eventually("new Jobs are refused", BOUND, async || {
+            let refused = scene.create(&manifest("other")).await;
+            if refused.is_ok() {
+                scene.delete("other").await?;
+            }
+            ensure!(
+                refused.is_err_and(|error| error.to_string().contains("does not allow namespace")),
+                "it is admitted"
+            );
+            Ok(())
+        })
+        .await?;
+        let over = scene.over("job").await?;
+        ensure!(condition(&over, "Accepted") == "True/Valid", "{}", condition(&over, "Accepted"));
+        ensure!(condition(&over, "Succeeded") == "True/Completed", "{}", condition(&over, "Succeeded"));
+        Ok(())
+    })
+    .await
 }
 
 #[tokio::test]

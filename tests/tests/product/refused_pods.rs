@@ -1,4 +1,4 @@
-//! Native Jobs that get no pod (spec E5, D1; matrix: ServiceAccount missing).
+//! Native Jobs that get no pod (spec E5).
 
 use anyhow::ensure;
 use k8s_openapi::api::core::v1::ResourceQuota;
@@ -6,8 +6,8 @@ use kube::{Api, api::PostParams};
 use serde_json::json;
 
 use ayatori_tests::product::{
-    jobs::{class, condition, job, message, parameters, with},
-    scene::{object, offer},
+    jobs::{condition, job, message},
+    scene::object,
     shared::in_namespace,
 };
 
@@ -23,22 +23,6 @@ async fn a_namespace_whose_quota_is_full_says_so_and_the_job_can_be_cancelled() 
         scene.cancel("job").await?;
         let over = scene.over("job").await?;
         ensure!(condition(&over, "Succeeded") == "False/Cancelled", "{}", condition(&over, "Succeeded"));
-        Ok(())
-    })
-    .await
-}
-
-#[tokio::test]
-async fn a_service_account_that_is_missing_is_named_and_nothing_runs_without_it() -> anyhow::Result<()> {
-    in_namespace(async |scene| {
-        let name = format!("{}-account", scene.namespace);
-        let mut settings = parameters(&name);
-        settings["spec"]["serviceAccountName"] = json!("no-such-account");
-        offer(&scene.client, &class(&name), &settings).await?;
-        let created = scene.create(&with(job("job", "exit 0"), "jobClassName", json!(name))).await?;
-        let says = |job: &_| message(job, "Succeeded").contains("no-such-account");
-        let waiting = scene.until("job", "it says which ServiceAccount", says).await?;
-        ensure!(condition(&waiting, "Succeeded") == "Unknown/Scheduling" && scene.pods_of(&created).await?.is_empty());
         Ok(())
     })
     .await

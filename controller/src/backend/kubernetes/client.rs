@@ -11,7 +11,7 @@ use ayatori_crds::{
 };
 use futures::future::BoxFuture;
 use jiff::Timestamp;
-use k8s_openapi::api::{batch::v1::Job as BatchJob, node::v1::RuntimeClass};
+use k8s_openapi::api::{batch::v1::Job as BatchJob, core::v1::ServiceAccount, node::v1::RuntimeClass};
 use kube::{
     Api, Client, Resource,
     api::{ListParams, PostParams},
@@ -133,6 +133,9 @@ impl KubernetesBackend {
 
     async fn prepare(&self, job: &Job) -> Result<Observation, CallError> {
         let Some(native) = self.rendered(job) else { return self.read_live(job).await };
+        if let Some(why) = self.missing_account(job, &native).await? {
+            return Ok(Observation::Refused { why });
+        }
         let body = serde_json::to_vec(&native).map_err(kube::Error::SerdeError)?;
         let request = HttpRequest::new(BatchJob::url_path(&(), Some(namespace(job))))
             .create(&PostParams::default(), body)
@@ -145,6 +148,19 @@ impl KubernetesBackend {
             Err(CallError::Refused(why)) => Ok(Observation::Refused { why: cut(&why) }),
             Err(error) => Err(error),
         }
+    }
+
+    /// What would keep the native Job from getting its pod is said before it is made (spec D1). `default` is not asked
+    /// for: every namespace gets it, a moment after itself.
+    async fn missing_account(&self, job: &Job, native: &BatchJob) -> Result<Option<String>, CallError> {
+        let pod = native.spec.as_ref().and_then(|spec| spec.template.spec.as_ref());
+        let account = pod.and_then(|pod| pod.service_account_name.as_deref());
+        let Some(name) = account.filter(|name| *name != "default") else { return Ok(None) };
+        let accounts = Api::<ServiceAccount>::namespaced(self.client.clone(), namespace(job));
+        Ok(match found(bounded(accounts.get_metadata(name)).await)? {
+            Some(_) => None,
+            None => Some(format!("waiting for ServiceAccount {name:?} to be created")),
+        })
     }
 
     /// The native Job to create; None where the settings went since they were looked at.
