@@ -23,6 +23,7 @@
 //! * `parts`: starts etcd, API server and so on and restarts what ends.
 
 pub mod api;
+pub mod cargo;
 mod cgroups;
 mod client;
 mod cluster;

@@ -18,7 +18,7 @@ pub(crate) fn target() -> PathBuf {
 
 /// cargo, in the workspace.
 pub(crate) fn cargo(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO"));
+    let mut command = ayatori_tests::cargo::cargo();
     command.current_dir(root()).args(arguments);
     command
 }

@@ -2,11 +2,12 @@
 
 use std::{
     path::{Path, PathBuf},
-    process::Command,
     sync::OnceLock,
 };
 
 use anyhow::{Context, ensure};
+
+use crate::cargo::cargo;
 
 /// Where it is. `cargo test` does not build it, so it is built here where it is missing or older than its sources, once.
 pub fn path() -> anyhow::Result<&'static Path> {
@@ -30,7 +31,7 @@ pub fn fresh(profile_folder: &Path) -> anyhow::Result<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     // No package is named: with the features that the whole workspace asks for, what `cargo xtask test` has built is fresh.
     let arguments = ["build", "--quiet", "--bin", "ayatori", "--profile", profile];
-    let status = Command::new(env!("CARGO")).args(arguments).current_dir(root).status().context("start cargo")?;
+    let status = cargo().args(arguments).current_dir(root).status().context("start cargo")?;
     ensure!(status.success(), "cargo {}: {status}", arguments.join(" "));
     let binary = profile_folder.join("ayatori");
     ensure!(binary.is_file(), "cargo built no {}", binary.display());
