@@ -1,6 +1,6 @@
 //! `/healthz` and `/readyz`, in plain HTTP on their own port: they tell nothing but a word.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc};
 
 use anyhow::{Context, Result};
 use ayatori_certs::CertSource;
@@ -15,11 +15,6 @@ use tokio::sync::watch;
 /// Why the process is not ready; None when it is.
 pub(crate) type Readiness = watch::Receiver<Option<&'static str>>;
 
-/// Bounds of the server: the kubelet makes a new connection for each probe. Nobody else's may keep the process from ending.
-fn limits() -> Limits {
-    Limits { connections: 32, farewell: Duration::ZERO, drain: Duration::from_secs(1), ..Limits::default() }
-}
-
 /// The server of the probes, bound to its address and not yet serving.
 pub(crate) async fn bind(
     address: SocketAddr,
@@ -27,7 +22,7 @@ pub(crate) async fn bind(
     certificate: Arc<dyn CertSource>,
 ) -> Result<Server> {
     let probes = Arc::new(Probes { readiness, certificate });
-    Server::of_handler(address, None, limits(), probes).await.context("cannot serve the health probes")
+    Server::of_handler(address, None, Limits::for_a_few(), probes).await.context("cannot serve the health probes")
 }
 
 struct Probes {
@@ -66,6 +61,8 @@ fn ready(waiting_for: Option<&'static str>, certificate: &dyn CertSource) -> (St
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use ayatori_certs::{AUTHORITY_LIFETIME, Authority, LEAF_LIFETIME, SelfManaged};
     use tokio::{
         io::{AsyncReadExt, AsyncWriteExt},
@@ -112,6 +109,6 @@ mod tests {
         // It is accepted by the time that another one is answered.
         probe(address, "/healthz").await;
         stop.send(()).unwrap();
-        timeout(limits().drain + SOON, serving).await.unwrap().unwrap();
+        timeout(Limits::for_a_few().drain + SOON, serving).await.unwrap().unwrap();
     }
 }

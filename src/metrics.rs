@@ -4,7 +4,7 @@
 //!   socket → TLS → HTTP ─► endpoint: path, method ─► access: whose token, may it? ─► page: the registry as text
 //! ```
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc};
 
 use anyhow::{Context, Result};
 use ayatori_certs::CertSource;
@@ -28,11 +28,6 @@ use expiry::Expiry;
 
 /// The word before every name.
 const PREFIX: &str = "ayatori";
-
-/// Bounds of the server: a few scrapers, each with a connection that it keeps between its scrapes.
-fn limits() -> Limits {
-    Limits { connections: 32, farewell: Duration::ZERO, drain: Duration::from_secs(1), ..Limits::default() }
-}
 
 /// What the parts of the process count in, from their start.
 #[derive(Debug, Clone, Default)]
@@ -78,7 +73,7 @@ pub(crate) async fn bind(
     certificates.extend(source.clone().map(|source| ("metrics", source)));
     let registry = metrics.registry(stores, Expiry(certificates));
     let endpoint = Arc::new(Endpoint::new(registry, access));
-    let server = Server::of_handler(address, source.as_deref(), limits(), endpoint).await;
+    let server = Server::of_handler(address, source.as_deref(), Limits::for_a_few(), endpoint).await;
     let server = server.context("cannot serve the metrics (--metrics-bind-address)")?;
     Ok(MetricsServer { server, certificate })
 }

@@ -11,6 +11,7 @@ use stateright::{Model, Property};
 mod around;
 mod cluster;
 mod controller;
+mod event;
 mod invariants;
 mod kept;
 mod objects;
@@ -19,6 +20,7 @@ mod server;
 mod state;
 mod step;
 mod tests;
+mod told;
 mod weakened;
 
 use around::{Around, Classes};
@@ -107,7 +109,7 @@ struct World {
     decisions: Answers<controller::Seen, controller::Next>,
     observed: Answers<Looked, Kept<Observation>>,
     transitions: Answers<(Kept<Job>, Kept<Job>), Option<&'static str>>,
-    events: Answers<(Execution, cluster::Event, u8, bool), Option<Execution>>,
+    events: Answers<(Execution, event::Event, u8, bool), Option<Execution>>,
     swept: Answers<Execution, Option<Execution>>,
     created: Answers<(Kept<NativeJob>, usize, u8, u8), Kept<NativeJob>>,
     limits: Answers<(Kept<NativeJob>, Kept<Limit>), Kept<Patch>>,

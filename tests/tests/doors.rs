@@ -5,9 +5,9 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
-    process::Command,
 };
 
+use ayatori_tests::cargo::cargo;
 use serde_json::Value;
 
 fn root() -> &'static Path {
@@ -16,7 +16,7 @@ fn root() -> &'static Path {
 
 /// Our crates and which of our crates each names in its `[dependencies]`.
 fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
-    let output = Command::new(env!("CARGO"))
+    let output = cargo()
         .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
         .current_dir(root())
         .output()

@@ -6,6 +6,9 @@ use ayatori_crds::TraceContext;
 use http::HeaderMap;
 use tokio::time::Instant;
 
+/// The part of its time that a request gives to what is only good to know.
+const SHARE: u32 = 4;
+
 /// How a request came.
 #[derive(Debug, Clone, Default)]
 pub struct Arrival {
@@ -16,11 +19,11 @@ pub struct Arrival {
 }
 
 impl Arrival {
-    /// When to give up what is good to know but no ground for a refusal: after its share of the time that is left, and
-    /// after `longest`.
-    pub(crate) fn give_up(&self, share: u32, longest: Duration) -> Instant {
+    /// When to give up what is good to know but no ground for a refusal: after a share of the time that is left, and after
+    /// `longest`.
+    pub(crate) fn give_up(&self, longest: Duration) -> Instant {
         let now = Instant::now();
-        let left = self.deadline.map(|deadline| deadline.saturating_duration_since(now) / share);
+        let left = self.deadline.map(|deadline| deadline.saturating_duration_since(now) / SHARE);
         now + left.unwrap_or(longest).min(longest)
     }
 }

@@ -12,8 +12,6 @@ use crate::warnings::first_few;
 
 /// The longest that it is looked for. A read takes a few milliseconds.
 const LONGEST: Duration = Duration::from_secs(2);
-/// The share of the request's own time, where that is less.
-const SHARE: u32 = 4;
 
 /// What namespace and classes say. The store may not have seen yet what was annotated a moment ago, so that there is no
 /// default is looked up live. A Job is not refused for want of a default, so nor is it for want of an answer.
@@ -24,7 +22,7 @@ pub(crate) async fn look_up(lookups: &dyn Lookups, request: &Request<'_>) -> Res
             _ => at(lookups, &request.namespace, Freshness::Live).await,
         }
     };
-    timeout_at(request.arrival.give_up(SHARE, LONGEST), look).await.unwrap_or_else(|_| {
+    timeout_at(request.arrival.give_up(LONGEST), look).await.unwrap_or_else(|_| {
         Err(LookupError { what: "the default JobClass".to_owned(), why: "no answer in time".to_owned() })
     })
 }
@@ -44,4 +42,43 @@ pub(crate) fn warning(found: &Result<DefaultClass, LookupError>) -> Option<Strin
         Err(_) => "the default could not be looked up".to_owned(),
     };
     Some(format!("spec.jobClassName is not set and {why}: the Job waits"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use ayatori_crds::rules::Policy;
+    use serde_json::json;
+    use tokio::time::Instant;
+
+    use super::*;
+    use crate::testing::{Cluster, Held, verdict_on, warned};
+    use crate::{Answer, Arrival, JobDefaulting, JobValidation, ReferenceChecks};
+
+    #[tokio::test(start_paused = true)]
+    async fn a_job_is_not_refused_because_its_default_could_not_be_looked_up_in_time() {
+        let slow = Arc::new(Cluster {
+            live: Some(Held::default().namespace("team-a", &[], &[]).class("small", &json!({}))),
+            delay: Duration::from_secs(60),
+            ..Cluster::default()
+        });
+        let begin = Instant::now();
+        let arrival = || Arrival { deadline: Some(begin + Duration::from_secs(10)), ..Arrival::default() };
+        let classless = json!({
+            "kind": "Job",
+            "metadata": {"name": "x", "namespace": "team-a"},
+            "spec": {"task": {"image": "registry.example/app:1"}}
+        });
+        let validation = JobValidation::new(Arc::<Cluster>::clone(&slow), Policy::default(), ReferenceChecks::Off);
+        let answer = verdict_on(&validation, Some(&classless), None, arrival()).await;
+        assert_eq!(
+            warned(&answer),
+            ["spec.jobClassName is not set and the default could not be looked up: the Job waits"]
+        );
+        let answer = verdict_on(&JobDefaulting::new(slow, Policy::default()), Some(&classless), None, arrival()).await;
+        let Answer::Allowed { patch: Some(patch), .. } = answer else { panic!("{answer:?}") };
+        assert!(!serde_json::to_string(&patch).unwrap().contains("jobClassName"), "{patch}");
+        assert!(begin.elapsed() < Duration::from_secs(6), "there is time left for the answer");
+    }
 }

@@ -1,13 +1,9 @@
 //! Who is refused, for what, and who is only warned.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
-use tokio::time::Instant;
 
 use super::*;
-use crate::testing::{Cluster, Held, fields, refused, verdict, verdict_on, warned};
-use crate::{Arrival, JobDefaulting};
+use crate::testing::{Cluster, Held, fields, refused, verdict, warned};
 
 fn job(spec: &Value) -> Value {
     let mut job = json!({
@@ -78,25 +74,6 @@ async fn a_refused_namespace_is_told_which_classes_it_may_use() {
     assert_eq!(told(some).await, r#"use one that does ("a", "b")"#);
     let many = ["d", "b", "a", "c"].iter().fold(unusable(), |held, name| held.class(name, &json!({})));
     assert_eq!(told(many).await, r#"use one that does ("a", "b", "c" and 1 more)"#);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_job_is_not_refused_because_its_default_could_not_be_looked_up_in_time() {
-    let slow = Arc::new(Cluster {
-        live: Some(Held::default().namespace("team-a", &[], &[]).class("small", &json!({}))),
-        delay: Duration::from_secs(60),
-        ..Cluster::default()
-    });
-    let begin = Instant::now();
-    let arrival = || Arrival { deadline: Some(begin + Duration::from_secs(10)), ..Arrival::default() };
-    let mut classless = job(&json!({}));
-    classless["spec"]["jobClassName"] = Value::Null;
-    let answer = verdict_on(&validation(&json!({}), Arc::clone(&slow)), Some(&classless), None, arrival()).await;
-    assert_eq!(warned(&answer), ["spec.jobClassName is not set and the default could not be looked up: the Job waits"]);
-    let answer = verdict_on(&JobDefaulting::new(slow, Policy::default()), Some(&classless), None, arrival()).await;
-    let Answer::Allowed { patch: Some(patch), .. } = answer else { panic!("{answer:?}") };
-    assert!(!serde_json::to_string(&patch).unwrap().contains("jobClassName"), "{patch}");
-    assert!(begin.elapsed() < Duration::from_secs(6), "there is time left for the answer");
 }
 
 #[tokio::test]

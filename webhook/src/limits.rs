@@ -57,3 +57,12 @@ impl Default for Limits {
         }
     }
 }
+
+impl Limits {
+    /// Of a server beside the webhook: a few clients, each of which comes again by itself, so nobody's goodbye holds up the
+    /// stop of the process.
+    #[must_use]
+    pub fn for_a_few() -> Self {
+        Self { connections: 32, farewell: Duration::ZERO, drain: Duration::from_secs(1), ..Self::default() }
+    }
+}

@@ -31,8 +31,6 @@ pub enum ReferenceChecks {
 const ASKED: usize = 8;
 /// The longest that the answers are waited for. One takes a few milliseconds.
 const LONGEST: Duration = Duration::from_secs(1);
-/// The share of the request's own time, where that is less.
-const SHARE: u32 = 4;
 
 /// Adds a warning for each kind of which something is missing.
 pub(crate) async fn warn_of_missing(
@@ -45,7 +43,7 @@ pub(crate) async fn warn_of_missing(
     if asked.is_empty() {
         return;
     }
-    let missing = missing(lookups, &request.namespace, &asked, request.arrival.give_up(SHARE, LONGEST)).await;
+    let missing = missing(lookups, &request.namespace, &asked, request.arrival.give_up(LONGEST)).await;
     for referent in [Referent::Secret, Referent::ConfigMap] {
         // In the order of the Job, not of the answers.
         let of_kind: Vec<&str> =

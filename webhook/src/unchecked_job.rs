@@ -100,7 +100,7 @@ impl Metadata<'_> {
 /// The members of an object that `T` names.
 fn members<'a, T: Deserialize<'a>>(raw: Option<&'a RawValue>) -> Option<T> {
     // serde would take an array for a struct.
-    let object = raw?.get().starts_with('{').then_some(raw?)?;
+    let object = raw.filter(|raw| raw.get().starts_with('{'))?;
     serde_json::from_str(object.get()).ok()
 }
 

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, process::Command};
 
 use anyhow::{Context, Result, ensure};
-use ayatori_tests::tools::cache;
+use ayatori_tests::{cargo::cargo, tools::cache};
 
 use crate::{progress, workspace};
 
@@ -48,7 +48,7 @@ fn program() -> Result<PathBuf> {
     if prebuilt.is_ok_and(|status| status.success()) && program.is_file() {
         return Ok(program);
     }
-    let built = Command::new(env!("CARGO"))
+    let built = cargo()
         .args(["install", "--quiet", "--locked", "cargo-deny", "--version", VERSION])
         .args(["--root".as_ref(), folder.as_os_str()])
         .status();

@@ -8,6 +8,7 @@ use ayatori_crds::{
 use super::{
     cluster::Execution,
     state::{Ruling, State},
+    told::is_over,
 };
 use ayatori_controller::backend::{Observation, Phase};
 
@@ -101,9 +102,8 @@ pub(super) fn broken_by_ruling(before: &Job, after: &Job, looked: Option<&Observ
 
 /// What is wrong with a Job whose last finalizer goes.
 pub(super) fn broken_by_its_end(last: &Job) -> Option<&'static str> {
-    let over = last.status.as_ref().is_some_and(|status| status.completion_time.is_some());
     let accepted = conditions::is_true(last.conditions(), ACCEPTED);
-    (accepted && !over).then_some("F3: an accepted Job went without a verdict")
+    (accepted && !is_over(last)).then_some("F3: an accepted Job went without a verdict")
 }
 
 /// What is wrong with a state.
@@ -111,7 +111,7 @@ pub(super) fn broken_in(state: &State) -> Option<&'static str> {
     (0..state.executions.len()).find_map(|uid| {
         let execution = state.executions[uid];
         let job = state.job_of(uid);
-        let over = job.is_some_and(|job| job.status.as_ref().is_some_and(|status| status.completion_time.is_some()));
+        let over = job.is_some_and(|job| is_over(&job));
         match () {
             () if execution.starts > 1 => Some("I1: it was started twice"),
             () if execution.given_up => None,

@@ -14,7 +14,8 @@ use ayatori_controller::job::decide::is_released;
 use super::{
     World,
     around::Around,
-    cluster::{Event, Execution, Exit, Gone, Pod, is_ours},
+    cluster::{Execution, Exit, Gone, Pod, is_ours},
+    event::Event,
     kept::Kept,
     objects::REFUSED,
     state::{Action, Controller, Ruling, State},

@@ -4,8 +4,9 @@ use ayatori_crds::{Job, conditions};
 
 use super::{
     around::Around,
-    cluster::{Event, Execution, Pod},
+    cluster::{Execution, Pod},
     controller::Body,
+    event::Event,
     kept::Kept,
     objects::FOREIGN,
 };

@@ -5,21 +5,20 @@ use ayatori_controller::{
     job::decide::is_released,
     ttl::decide::{Step as TtlStep, decide as decide_ttl},
 };
-use ayatori_crds::{
-    Job,
-    conditions::{self, STOPPING},
-};
+use ayatori_crds::{Job, conditions};
 
 use super::{
     World,
     around::Around,
-    cluster::{Event, Execution, Gone, Pod},
+    cluster::{Execution, Gone, Pod},
     controller::{Body, Next, Seen},
+    event::Event,
     invariants,
     kept::Kept,
     objects::{REFUSED, instant},
     server::Answer,
     state::{Action, Controller, JobVersion, Left, Request, Ruling, State, Stopping, Stores, Visit, index},
+    told::{is_over, is_stopped},
     weakened::Without,
 };
 
@@ -356,15 +355,6 @@ fn gone(state: &State, uid: usize) -> Gone {
         () if !stopped || job.is_some_and(|job| conditions::says_unknown(job.conditions())) => Gone::Over,
         () => Gone::Not,
     }
-}
-
-/// Our stop is recorded.
-fn is_stopped(job: &Job) -> bool {
-    conditions::find(job.conditions(), STOPPING).is_some()
-}
-
-fn is_over(job: &Job) -> bool {
-    job.status.as_ref().is_some_and(|status| status.completion_time.is_some())
 }
 
 fn may_run(phase: &Phase) -> bool {

@@ -13,6 +13,7 @@ use serde_json::Value;
 use super::{
     objects::{FOREIGN, instant},
     state::Ruling,
+    told::{is_over, is_stopped},
 };
 use ayatori_controller::backend::{End, Execution, Observation, Phase, Settings};
 
@@ -285,11 +286,6 @@ impl Without {
     }
 }
 
-/// Our stop is recorded.
-fn is_stopped(job: &Job) -> bool {
-    conditions::find(job.conditions(), STOPPING).is_some()
-}
-
 fn forget_doubt(job: &mut Job) {
     let conditions = job.status.iter_mut().flat_map(|status| &mut status.conditions);
     for said in conditions.filter(|condition| condition.type_ == SUCCEEDED) {
@@ -300,8 +296,7 @@ fn forget_doubt(job: &mut Job) {
 /// An accepted Job that is not over, and cancelled or deleted.
 fn is_unwanted(job: &Job) -> bool {
     let unwanted = job.spec.desired_state == DesiredState::Cancelled || job.metadata.deletion_timestamp.is_some();
-    let over = job.status.as_ref().is_some_and(|status| status.completion_time.is_some());
-    unwanted && !over && conditions::is_true(job.conditions(), ACCEPTED)
+    unwanted && !is_over(job) && conditions::is_true(job.conditions(), ACCEPTED)
 }
 
 fn is_gone(observation: &Observation) -> bool {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ayatori_webhook::Server;
+use ayatori_webhook::{Limits, Server};
 use prometheus_client::{metrics::counter::Counter, registry::Registry};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -10,7 +10,7 @@ use tokio::{
     sync::oneshot,
 };
 
-use crate::metrics::{endpoint::Endpoint, limits};
+use crate::metrics::endpoint::Endpoint;
 
 #[tokio::test]
 async fn without_security_anybody_reads_the_page_by_http_until_the_stop() {
@@ -19,7 +19,7 @@ async fn without_security_anybody_reads_the_page_by_http_until_the_stop() {
     counter.inc();
     registry.register("things", "Things that happened", counter);
     let endpoint = Arc::new(Endpoint::new(registry, None));
-    let server = Server::of_handler("127.0.0.1:0".parse().unwrap(), None, limits(), endpoint).await.unwrap();
+    let server = Server::of_handler("127.0.0.1:0".parse().unwrap(), None, Limits::for_a_few(), endpoint).await.unwrap();
     let address = server.local_addr().unwrap();
     let (stop, stopped) = oneshot::channel::<()>();
     let task = tokio::spawn(server.serve(async { drop(stopped.await) }));

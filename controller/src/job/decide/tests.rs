@@ -11,6 +11,7 @@ use crate::{
 
 mod ending;
 mod left_behind;
+mod refused;
 mod rulings;
 mod silence;
 mod stalling;
@@ -92,14 +93,18 @@ fn execution(phase: Phase) -> Execution {
 }
 
 fn ended(success: bool, exit_code: i32, finished_at: &str) -> Phase {
-    Phase::Ended(End {
+    Phase::Ended(an_end(success, exit_code, finished_at))
+}
+
+fn an_end(success: bool, exit_code: i32, finished_at: &str) -> End {
+    End {
         success,
         reason: if success { reason::COMPLETED } else { reason::PROCESS_FAILED },
         message: String::new(),
         exit_code: Some(exit_code),
         started_at: Some(time(EARLIER)),
         finished_at: Some(time(finished_at)),
-    })
+    }
 }
 
 /// What is decided, with everything around the Job in order.
@@ -304,6 +309,17 @@ fn a_start_time_lies_between_creation_and_now_whatever_the_nodes_clock_says() {
 }
 
 #[test]
+fn an_end_is_told_at_our_time_whatever_the_nodes_clock_says() {
+    for (said, start) in [("2025-01-01T00:00:00Z", EARLIER), ("2027-01-01T00:00:00Z", NOW)] {
+        let end = End { started_at: Some(time(said)), ..an_end(true, 0, said) };
+        let seen = Observation::Present(execution(Phase::Ended(end)));
+        let status = written(next(&job("scheduled", json!({})), seen, false));
+        let times = (status.start_time.unwrap().0, status.completion_time.unwrap().0);
+        assert_eq!(times, (time(start), time(NOW)), "a TTL counts from the latter: {said}");
+    }
+}
+
+#[test]
 fn a_job_that_is_over_is_left_alone() {
     assert_eq!(next(&job("over", json!({})), Observation::Absent, false), Step::Wait);
     assert_eq!(
@@ -326,36 +342,6 @@ fn jobs_of_other_adapters_are_never_touched() {
     let mut going_elsewhere = job("accepted", elsewhere);
     going_elsewhere.metadata.deletion_timestamp = serde_json::from_value(json!(NOW)).unwrap();
     assert_eq!(next(&going_elsewhere), Step::Wait);
-}
-
-#[test]
-fn a_refused_create_is_told_and_tried_again_later() {
-    let refused = Observation::Refused { why: "exceeded quota".into() };
-    let mut accepted = job("accepted", json!({}));
-    let step = next(&accepted, refused.clone(), false);
-    assert_eq!(says(&step, "Scheduled"), "False/BackendRefused");
-    accepted.status = Some(written(step));
-    assert_eq!(next(&accepted, refused, false), Step::WaitUntil(time("2026-01-01T00:10:30Z")));
-}
-
-#[test]
-fn a_refused_release_is_told_and_tried_again_later() {
-    let refused = Observation::Refused { why: "denied by policy".into() };
-    let scheduled = job("scheduled", json!({}));
-    let told = Job { status: Some(written(next(&scheduled, refused.clone(), false))), ..scheduled };
-    assert_eq!(said(&told), "Unknown/Scheduling: its release is refused: denied by policy");
-    assert!(conditions::is_true(told.conditions(), conditions::SCHEDULED), "it exists (I4)");
-    let rest = Step::WaitUntil(time("2026-01-01T00:10:30Z"));
-    assert_eq!(next(&told, refused.clone(), false), rest);
-    let cancelled = job("scheduled", json!({"spec": {"desiredState": "Cancelled"}}));
-    assert_eq!(next(&cancelled, refused, false), Step::ReadExecution, "whether it is released is read");
-}
-
-#[test]
-fn a_name_that_is_taken_is_tried_again_later() {
-    let (told, step) = settled(job("accepted", json!({})), &Observation::Foreign);
-    assert_eq!(step, Step::WaitUntil(time("2026-01-01T00:10:30Z")), "what is not ours is not watched");
-    assert_eq!(conditions::find(told.conditions(), "Scheduled").unwrap().reason, "NameConflict");
 }
 
 #[test]
