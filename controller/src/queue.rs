@@ -4,6 +4,7 @@ use std::{
     collections::HashMap,
     fmt::Debug,
     future::Future,
+    hash::{DefaultHasher, Hash, Hasher},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -50,7 +51,7 @@ impl Failures {
         }
         let count = failures.entry(uid.to_owned()).or_default();
         *count = count.saturating_add(1);
-        back_off(*count)
+        spread(back_off(*count), uid)
     }
 }
 
@@ -58,6 +59,15 @@ impl Failures {
 fn back_off(failures: u32) -> Duration {
     let doubled = 2_u32.saturating_pow(failures.saturating_sub(1).min(16));
     BACK_OFF.0.saturating_mul(doubled).min(BACK_OFF.1)
+}
+
+/// Longer by up to a quarter, for each object by another part of it: what waits since the same moment, as all does that an
+/// API server has failed at once, comes back one by one.
+pub(crate) fn spread(wait: Duration, uid: &str) -> Duration {
+    let mut hasher = DefaultHasher::new();
+    uid.hash(&mut hasher);
+    let [part, ..] = hasher.finish().to_be_bytes();
+    wait + wait / 4 * u32::from(part) / 256
 }
 
 /// Looks at every object that `affected` names for a change, until `stop` ends.
@@ -124,10 +134,18 @@ mod tests {
 
     #[test]
     fn a_success_forgets_the_failures() {
-        let failures = Failures::default();
-        assert_eq!(failures.next_wait("u"), BACK_OFF.0);
-        assert_eq!(failures.next_wait("u"), BACK_OFF.0 * 2);
+        let (failures, first) = (Failures::default(), spread(BACK_OFF.0, "u"));
+        assert_eq!(failures.next_wait("u"), first);
+        assert_eq!(failures.next_wait("u"), spread(BACK_OFF.0 * 2, "u"));
         failures.reset("u");
-        assert_eq!(failures.next_wait("u"), BACK_OFF.0);
+        assert_eq!(failures.next_wait("u"), first);
+    }
+
+    #[test]
+    fn what_waits_since_the_same_moment_comes_back_one_by_one_and_never_early() {
+        let wait = Duration::from_secs(60);
+        let waits: std::collections::BTreeSet<_> = (0..100).map(|uid| spread(wait, &format!("{uid}"))).collect();
+        assert!(waits.len() > 50, "{waits:?}");
+        assert!(waits.iter().all(|spread| (wait..wait * 5 / 4).contains(spread)), "{waits:?}");
     }
 }

@@ -290,6 +290,7 @@ const DECIDED: &[Row] = &[
         "skewed node clock",
         &[
             "controller/src/job/decide/tests.rs a_start_time_lies_between_creation_and_now_whatever_the_nodes_clock_says",
+            "controller/src/job/decide/tests.rs an_end_is_told_at_our_time_whatever_the_nodes_clock_says",
         ],
     ),
 ];

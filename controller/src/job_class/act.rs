@@ -90,7 +90,7 @@ impl ClassController {
         let (reference, uid) = (&seen.spec.parameters_ref, seen.uid().unwrap_or_default());
         // A look that fails does not keep the rest from being said; it is tried again as a failure.
         let (readiness, look_again) = match self.backend.readiness(reference).await {
-            Ok((readiness, look_again)) => (Some(readiness), Ok(look_again)),
+            Ok((readiness, tick)) => (Some(readiness), Ok(tick.map(|tick| queue::spread(tick, &uid)))),
             Err(error) => (None, Err(error)),
         };
         let classes = Api::<JobClass>::all(self.client.clone());

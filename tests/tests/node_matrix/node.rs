@@ -173,10 +173,14 @@ pub(crate) async fn a_job_that_is_deleted_while_the_kubelet_is_away_goes_once_it
     .await
 }
 
-/// Waits for doubt: the node does not answer. Nothing is over.
+/// Waits for doubt: the node does not answer. Nothing is over, so that even a TTL of 0 does not count (E4).
 async fn is_in_doubt(scene: &Scene) -> anyhow::Result<()> {
     let unknown = scene.until_condition("job", "Succeeded", "Unknown/ResultUnknown").await?;
-    ensure!(message(&unknown, "Succeeded").contains(NODE_NAME) && !is_over(&unknown), "{:?}", unknown.status);
+    ensure!(message(&unknown, "Succeeded").contains(NODE_NAME), "{:?}", unknown.status);
+    scene.patch("job", json!({"spec": {"ttlSecondsAfterFinished": 0}})).await?;
+    tokio::time::sleep(QUIET).await;
+    let kept = scene.patch("job", json!({"spec": {"ttlSecondsAfterFinished": null}})).await?;
+    ensure!(kept.metadata.deletion_timestamp.is_none() && !is_over(&kept), "{kept:?}");
     Ok(())
 }
 
