@@ -33,7 +33,7 @@ pub fn all() -> Result<Vec<Definition>, serde_json::Error> {
             }
             if let Some(schema) = version.pointer_mut("/schema/openAPIV3Schema") {
                 tidy(schema);
-                required_spec_object(schema);
+                bare_root(schema);
             }
         }
         Ok(Definition { file, object })
@@ -94,8 +94,8 @@ fn unwrapped(text: &str) -> String {
     text.split("\n\n").map(|paragraph| paragraph.replace('\n', " ")).collect::<Vec<_>>().join("\n\n")
 }
 
-/// The root: a title is noise, and `metadata` may carry no description.
-fn required_spec_object(root: &mut Value) {
+/// The root says that it is an object, and no title.
+fn bare_root(root: &mut Value) {
     remove(root, "title");
     root["type"] = json!("object");
 }

@@ -21,7 +21,7 @@ pub const DEFAULT_JOB_CLASS_ANNOTATION: &str = "execution.ayatori.ddupan.top/def
 /// Annotation of a JobClass: `"true"` makes it the cluster's default (spec B1).
 pub const IS_DEFAULT_JOB_CLASS_ANNOTATION: &str = "execution.ayatori.ddupan.top/is-default-job-class";
 
-/// Annotation of a Job: the trace that it belongs to, as a W3C `traceparent` (spec B7, J6).
+/// Annotation of a Job: the trace that it belongs to, as a W3C `traceparent` (spec B7).
 pub const TRACEPARENT_ANNOTATION: &str = "execution.ayatori.ddupan.top/traceparent";
 /// Annotation of a Job: what belongs to its `traceparent`, as a W3C `tracestate`.
 pub const TRACESTATE_ANNOTATION: &str = "execution.ayatori.ddupan.top/tracestate";

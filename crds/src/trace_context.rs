@@ -1,4 +1,4 @@
-//! W3C Trace Context (<https://www.w3.org/TR/trace-context/>): which trace a Job belongs to (spec B7, J6). What clients
+//! W3C Trace Context (<https://www.w3.org/TR/trace-context/>): which trace a Job belongs to (spec B7). What clients
 //! send is untrusted, so it is parsed strictly, bounded, and written anew. Baggage is ignored.
 
 /// The trace that a request belongs to.

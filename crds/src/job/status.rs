@@ -56,20 +56,10 @@ fn scheduled_says_where() -> Rule {
     .field_path(".conditions")
 }
 
-/// The part of `effectiveResources` at `path` is neither added nor removed.
-fn same_presence(path: &[&str]) -> Rule {
-    let joined = path.join(".");
-    let (rule, at) = match path {
-        [key] => (format!("has(self.{key}) == has(oldSelf.{key})"), joined),
-        [key, figure] => (
-            format!(
-                "!has(self.{key}) || !has(oldSelf.{key}) || has(self.{key}.{figure}) == has(oldSelf.{key}.{figure})"
-            ),
-            joined,
-        ),
-        _ => ("true".to_owned(), joined),
-    };
-    Rule::new(rule).message("never changes once it is set").field_path(format!(".{at}"))
+/// This part of `effectiveResources` is neither added nor removed.
+fn same_presence(key: &str) -> Rule {
+    let rule = format!("has(self.{key}) == has(oldSelf.{key})");
+    Rule::new(rule).message("never changes once it is set").field_path(format!(".{key}"))
 }
 
 /// What truly happened. Written by the controller only; never edit it by hand.
@@ -122,8 +112,8 @@ pub struct JobStatus {
     /// The CPU and memory that the execution gets: what was asked for, completed by the defaults of the class.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(
-        validation = same_presence(&["requests"]),
-        validation = same_presence(&["limits"]),
+        validation = same_presence("requests"),
+        validation = same_presence("limits"),
         validation = cel::immutable_quantity(&["requests", "cpu"]),
         validation = cel::immutable_quantity(&["requests", "memory"]),
         validation = cel::immutable_quantity(&["limits", "cpu"]),

@@ -13,7 +13,7 @@ use crate::{
 ///
 /// # Errors
 /// Every fault: a figure that is too fine, outside of minimum and maximum, a request over its limit, a figure that is
-/// absent although a bound asks for it (never unbounded). `class_name` is for the messages.
+/// absent although a bound asks for it, a limit of 0 (never unbounded). `class_name` is for the messages.
 pub fn effective(
     requested: Option<&ResourceRequirements>,
     policy: Option<&ResourcePolicy>,
@@ -84,7 +84,7 @@ impl Bounds<'_> {
 }
 
 /// The value, if it is one that every backend can honour exactly: whole milli of CPU, whole bytes of memory (spec A7;
-/// CEL cannot say this).
+/// CEL cannot say this), and no limit that is none (C5).
 fn exact(value: &Quantity, figure: Figure) -> Result<Amount, String> {
     let amount = value.amount().map_err(|error: QuantityError| error.to_string())?;
     let (fraction, grain) =
@@ -93,6 +93,9 @@ fn exact(value: &Quantity, figure: Figure) -> Result<Amount, String> {
         Err("must not be negative".to_owned())
     } else if amount.whole(fraction).is_none() {
         Err(grain.to_owned())
+    } else if amount == Amount::ZERO && figure.limit().is_none() {
+        // A kubelet sets no quota and no memory limit for one of 0.
+        Err("must be more than 0, as a limit of 0 is no limit".to_owned())
     } else {
         Ok(amount)
     }

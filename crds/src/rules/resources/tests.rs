@@ -60,6 +60,24 @@ fn a_bounded_figure_that_is_absent_is_a_fault_and_never_unbounded() {
 }
 
 #[test]
+fn a_limit_of_0_is_none_and_so_a_fault() {
+    let none = "must be more than 0, as a limit of 0 is no limit";
+    assert_eq!(
+        told(effective(Some(&parse("rc=0 rm=0 lc=0 lm=0")), Some(&policy("", "", "lc=2 lm=1Gi")), "small")),
+        ["cpu", "memory"].map(|name| format!(r#"spec.resources.limits.{name}: Invalid value: "0": {none}"#))
+    );
+    assert_eq!(told(effective(Some(&parse("rc=0 rm=0 lc=1m lm=1")), None, "small")), [""; 0], "requests may be 0");
+    let told: Vec<_> = policy_errors(&policy("lc=0", "", "lm=0m")).iter().map(ToString::to_string).collect();
+    assert_eq!(
+        told,
+        [
+            format!(r#"spec.resources.defaults.limits.cpu: Invalid value: "0": {none}"#),
+            format!(r#"spec.resources.maximum.limits.memory: Invalid value: "0m": {none}"#),
+        ]
+    );
+}
+
+#[test]
 fn a_request_over_its_limit_is_refused_whoever_gave_them() {
     assert_eq!(
         told(effective(Some(&parse("rc=2")), Some(&policy("lc=1", "", "")), "c")),
@@ -170,6 +188,7 @@ proptest! {
                 prop_assert!(request <= limit);
             }
             prop_assert!(cpu(Figure::LimitsCpu).is_none() || cpu(Figure::RequestsCpu).is_some());
+            prop_assert_ne!(cpu(Figure::LimitsCpu), Some(Amount::ZERO));
         }
     }
 }
