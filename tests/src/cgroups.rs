@@ -77,7 +77,7 @@ impl Groups {
         let moved = self.0.iter().try_for_each(|group| join(&group.path));
         let result = moved.map(|()| spawn());
         for group in &self.0 {
-            join(&group.home)?;
+            join(&group.way_back())?;
         }
         result
     }
@@ -140,6 +140,12 @@ impl Hierarchy {
 }
 
 impl Group {
+    /// Where this process goes back to: what was in the way in the group above ours lives in a leaf of that one since.
+    fn way_back(&self) -> PathBuf {
+        let leaf = self.home.join(HOST_LEAF);
+        if leaf.is_dir() { leaf } else { self.home.clone() }
+    }
+
     fn create(&self) -> anyhow::Result<()> {
         fs::create_dir(&self.path)?;
         let parent = self.path.parent().context("a cgroup has a parent")?;
@@ -240,7 +246,7 @@ fn remove_tree(group: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Hierarchy, hierarchies, own_path};
+    use super::{Group, HOST_LEAF, Hierarchy, hierarchies, own_path};
 
     #[test]
     fn both_versions_are_found_with_the_options_that_mount_them_again() {
@@ -259,6 +265,16 @@ mod tests {
                 found("/sys/fs/cgroup/unified", None),
             ]
         );
+    }
+
+    #[test]
+    fn a_process_that_was_in_the_way_goes_back_to_the_leaf_that_it_was_moved_to() {
+        let home = tempfile::tempdir().unwrap();
+        let hierarchy = Hierarchy { mount: home.path().into(), options: None };
+        let group = Group { path: home.path().join("ours"), home: home.path().into(), hierarchy };
+        assert_eq!(group.way_back(), home.path());
+        std::fs::create_dir(home.path().join(HOST_LEAF)).unwrap();
+        assert_eq!(group.way_back(), home.path().join(HOST_LEAF));
     }
 
     #[test]

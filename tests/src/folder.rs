@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     fs::{self, File},
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -182,13 +183,20 @@ impl Folder {
         Ok(())
     }
 
-    /// Removes what clusters left whose `host` process was killed. Failures are for the next sweep: another user's
-    /// folder, or one that another process sweeps at the same time.
+    /// Whether this user made it: anybody may put something of that name where temporary files are, and what it says of
+    /// control groups is believed.
+    fn is_our_own(&self) -> bool {
+        let own = rustix::process::geteuid().as_raw();
+        fs::symlink_metadata(&self.0).is_ok_and(|data| data.is_dir() && data.uid() == own)
+    }
+
+    /// Removes what clusters of this user left whose `host` process was killed. Failures are for the next sweep: one that
+    /// another process sweeps at the same time.
     pub(crate) fn sweep() {
         let entries = fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
         for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX)) {
             let folder = Self(entry.path());
-            if folder.is_abandoned() {
+            if folder.is_our_own() && folder.is_abandoned() {
                 let _ = folder.remove();
             }
         }

@@ -181,7 +181,7 @@ fn descriptor(media_type: &str, blob: &[u8]) -> Value {
 }
 
 fn busybox_files() -> anyhow::Result<BTreeMap<String, File>> {
-    let path = packages::find("busybox").context("there is no busybox: install busybox-static")?;
+    let path = packages::find(packages::BUSYBOX).context("there is no busybox: install busybox-static")?;
     let busybox = fs::read(&path).with_context(|| format!("read {}", path.display()))?;
     let mut files: BTreeMap<String, File> =
         APPLETS.iter().map(|applet| (format!("/bin/{applet}"), File::Link("busybox".into()))).collect();

@@ -30,6 +30,7 @@ mod cluster;
 mod control_plane;
 mod definitions;
 mod digest;
+mod elf;
 mod enter;
 pub mod fault_proxy;
 mod folder;

@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::{Context, ensure};
 
-use crate::tools::say;
+use crate::{elf, tools::say};
 
 /// A program and the Debian package that brings it.
 type Needed = (&'static str, &'static str);
@@ -18,11 +18,14 @@ pub(crate) const FOR_NAMESPACES: &[Needed] =
 
 /// What a node needs besides. runc is Debian's because a Go build without libseccomp refuses every pod sandbox.
 pub(crate) const FOR_NODE: &[Needed] =
-    &[("runc", "runc"), ("iptables", "iptables"), ("nft", "nftables"), ("busybox", "busybox-static")];
+    &[("runc", "runc"), ("iptables", "iptables"), ("nft", "nftables"), (BUSYBOX, "busybox-static")];
+
+/// The program of which the images of tests are made.
+pub(crate) const BUSYBOX: &str = "busybox";
 
 /// Makes sure that the programs are there: as root it installs the missing ones, else it says which to install.
 pub(crate) fn require(needed: &[Needed]) -> anyhow::Result<()> {
-    let missing = || -> Vec<Needed> { needed.iter().copied().filter(|(program, _)| find(program).is_none()).collect() };
+    let missing = || -> Vec<Needed> { needed.iter().copied().filter(|(program, _)| !serves(program)).collect() };
     let packages = |needed: &[Needed]| needed.iter().map(|(_, package)| *package).collect::<Vec<_>>().join(" ");
     let absent = missing();
     if absent.is_empty() {
@@ -48,6 +51,13 @@ pub(crate) fn require(needed: &[Needed]) -> anyhow::Result<()> {
     let absent = missing();
     ensure!(absent.is_empty(), "still missing after an installation: {}", packages(&absent));
     Ok(())
+}
+
+/// Whether the program is there. busybox goes into images that hold nothing else: one that needs a loader, as that of
+/// Debian's package `busybox`, is of no use.
+fn serves(program: &str) -> bool {
+    let is_static = |path: PathBuf| std::fs::read(path).is_ok_and(|program| elf::is_static(&program));
+    find(program).is_some_and(|path| program != BUSYBOX || is_static(path))
 }
 
 /// The path of a program; administration folders count too, as a normal user's PATH often lacks them.

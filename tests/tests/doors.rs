@@ -1,4 +1,5 @@
-//! The doors between the rooms: which crate may know which, and that no backend's words leave its folder.
+//! The doors between the rooms: which crate may know which, that no backend's words leave its folder, and that the rules
+//! that comments cite stand where a reader finds them.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::{
@@ -117,6 +118,7 @@ fn what_decides_has_no_clock_no_async_and_no_client() {
         "patch.rs",
         "backend/start_failure.rs",
         "metrics/doubts.rs",
+        "backend/kubernetes/left_behind.rs",
         "backend/kubernetes/limit.rs",
         "backend/kubernetes/observe.rs",
         "backend/kubernetes/silence.rs",
@@ -132,4 +134,30 @@ fn what_decides_has_no_clock_no_async_and_no_client() {
     let words =
         ["async fn", ".await", "Timestamp::now(", "SystemTime::now(", "Instant::now(", "kube::Client", "tokio::"];
     assert_eq!(places(&files, &words), Vec::<String>::new());
+}
+
+/// The numbers of rules in a text, such as B4.
+fn rules(text: &str) -> BTreeSet<&str> {
+    let is_rule = |word: &&str| match word.as_bytes() {
+        [b'A'..=b'K', number @ ..] => (1..=2).contains(&number.len()) && number.iter().all(u8::is_ascii_digit),
+        _ => false,
+    };
+    text.split(|c: char| !c.is_alphanumeric()).filter(is_rule).collect()
+}
+
+#[test]
+fn every_rule_that_a_comment_cites_stands_in_the_contract() {
+    let contract = fs::read_to_string(root().join("docs/contract.md")).unwrap();
+    let known = rules(&contract);
+    let rooms = ["certs", "controller", "crds", "model", "src", "tests", "webhook", "xtask"];
+    let (mut cited, mut unknown) = (0, vec![]);
+    for file in rooms.iter().flat_map(|room| sources(&root().join(room))) {
+        let text = fs::read_to_string(&file).unwrap();
+        for comment in text.lines().map(str::trim_start).filter(|line| line.starts_with("//")) {
+            cited += rules(comment).len();
+            unknown.extend(rules(comment).difference(&known).map(|rule| format!("{rule} in {}", file.display())));
+        }
+    }
+    assert!(cited > 100, "the sources are somewhere else: {cited} rules cited");
+    assert_eq!(unknown, Vec::<String>::new());
 }
