@@ -29,6 +29,8 @@ mod rulings;
 mod settings;
 mod stalled;
 mod start;
+mod third_party_webhook;
 mod ttl;
+mod user_roles;
 mod waiting;
 mod webhook_away;

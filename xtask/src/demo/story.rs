@@ -15,6 +15,7 @@ const JOB_TIMEOUT: &str = "--timeout=120s";
 
 /// Installs ayatori and shows it at work. `image` is its own image, `task_image` that of the tasks.
 pub(super) fn tell(kubectl: &Kubectl, image: &str, task_image: &str) -> Result<()> {
+    is_free(kubectl)?;
     install(kubectl, image)?;
     offer_a_class(kubectl)?;
     a_job_runs(kubectl, task_image)?;
@@ -29,11 +30,42 @@ fn title(text: &str) {
     println!("\n── {text} ──");
 }
 
+/// Only an installation that a demo made, whose namespace tells, is made anew; and a second default class would keep the
+/// Jobs of others waiting.
+fn is_free(kubectl: &Kubectl) -> Result<()> {
+    let exists = |kind: &str, name: &str| {
+        let found = kubectl.ask(&["get", kind, name, "--ignore-not-found", "-o=name"])?;
+        Ok::<_, anyhow::Error>(!found.trim().is_empty())
+    };
+    ensure!(
+        exists("namespace", NAMESPACE)? || !exists("namespace", "ayatori-system")?,
+        "ayatori is installed in this cluster already, and not by a demo: it is left as it is"
+    );
+    if !exists("crd", "jobclasses.execution.ayatori.ddupan.top")? {
+        return Ok(());
+    }
+    let defaults = kubectl.ask(&["get", "jobclasses", "-o", DEFAULT_CLASSES])?;
+    let others: Vec<&str> =
+        defaults.lines().filter_map(|line| line.strip_suffix(" true")).filter(|name| *name != "standard").collect();
+    ensure!(
+        others.is_empty(),
+        "{} is this cluster's default class: a second one would keep Jobs waiting",
+        others.join(", ")
+    );
+    Ok(())
+}
+
 fn install(kubectl: &Kubectl, image: &str) -> Result<()> {
     title("Install ayatori");
     let root = workspace::root();
+    // First, as it says whose installation this is.
+    kubectl.show_with(
+        &["apply", "-f", "-"],
+        &format!("apiVersion: v1\nkind: Namespace\nmetadata: {{name: {NAMESPACE}}}\n"),
+    )?;
     kubectl.show(&["apply", "-k", path(&root.join("crds"))?.as_str()])?;
-    kubectl.show(&["wait", "--for=condition=Established", "crd", "--all", "--timeout=30s"])?;
+    let definitions = kubectl.ask(&["kustomize", path(&root.join("crds"))?.as_str()])?;
+    kubectl.show_with(&["wait", "--for=condition=Established", "--timeout=30s", "-f", "-"], &definitions)?;
     let manifests = kubectl.ask(&["kustomize", path(&root.join("deploy/self-managed"))?.as_str()])?;
     ensure!(manifests.contains(image::NAME), "the deployment names no image {}", image::NAME);
     kubectl.show_with(&["apply", "-f", "-"], &manifests.replace(image::NAME, image))?;
@@ -46,20 +78,8 @@ const DEFAULT_CLASSES: &str = r#"jsonpath={range .items[*]}{.metadata.name} {.me
 
 fn offer_a_class(kubectl: &Kubectl) -> Result<()> {
     title("An administrator offers a class");
-    kubectl.show_with(
-        &["apply", "-f", "-"],
-        &format!("apiVersion: v1\nkind: Namespace\nmetadata: {{name: {NAMESPACE}}}\n"),
-    )?;
     // On a cluster that saw the demo before.
     kubectl.ask(&["-n", NAMESPACE, "delete", JOBS, "--all", "--ignore-not-found"])?;
-    let defaults = kubectl.ask(&["get", "jobclasses", "-o", DEFAULT_CLASSES])?;
-    let others: Vec<&str> =
-        defaults.lines().filter_map(|line| line.strip_suffix(" true")).filter(|name| *name != "standard").collect();
-    ensure!(
-        others.is_empty(),
-        "{} is this cluster's default class: a second one would keep Jobs waiting",
-        others.join(", ")
-    );
     let class = sample("class.yaml", None)?;
     // The webhook is ready, but its Service's endpoints may take a moment to reach the rules of every node.
     retried(|| kubectl.ask_with(&["apply", "--dry-run=server", "-f", "-"], &class))?;
