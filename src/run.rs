@@ -18,7 +18,7 @@ use ayatori_controller::{
     job_class,
     metrics::FromStores,
     parameters,
-    stores::{self, Change, Stores},
+    stores::{self, CONNECTION_SILENCE, Change, Stores},
     telemetry::Telemetry,
     ttl,
 };
@@ -33,13 +33,14 @@ use ayatori_webhook::{
 };
 use futures::{FutureExt, future::BoxFuture};
 use http::{Response, header};
+use jiff::Timestamp;
 use kube::{Client, client::ClientBuilder};
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     sync::{broadcast, watch},
     task::{self, JoinSet},
 };
-use tower::util::MapResponseLayer;
+use tower::{BoxError, util::MapFutureLayer};
 
 use crate::{
     admin,
@@ -150,13 +151,18 @@ async fn client(clock: &Clock) -> Result<(Client, String)> {
         .await
         .context("no Kubernetes configuration: neither a kubeconfig nor a pod's ServiceAccount")?;
     config.default_retry = false;
+    config.read_timeout = Some(CONNECTION_SILENCE);
     let server = config.cluster_url.to_string();
     let clock = clock.clone();
-    let dates = MapResponseLayer::new(move |response: Response<_>| {
-        if let Some(date) = response.headers().get(header::DATE).and_then(|date| date.to_str().ok()) {
-            clock.saw(date);
+    let dates = MapFutureLayer::new(move |answer: BoxFuture<'static, Result<Response<_>, BoxError>>| {
+        let (clock, sent) = (clock.clone(), Timestamp::now());
+        async move {
+            let response = answer.await?;
+            if let Some(date) = response.headers().get(header::DATE).and_then(|date| date.to_str().ok()) {
+                clock.saw(date, sent);
+            }
+            Ok::<_, BoxError>(response)
         }
-        response
     });
     let builder = ClientBuilder::try_from(config).context("the Kubernetes configuration cannot be used")?;
     Ok((builder.with_layer(&dates).build(), server))

@@ -40,11 +40,11 @@ impl Clock {
         self.known(|known| known.skew.ahead())
     }
 
-    /// An answer of the API server came with this `Date`.
-    pub fn saw(&self, date: &str) {
+    /// An answer of the API server to what was sent at this time, by our own clock, came with this `Date`.
+    pub fn saw(&self, date: &str, sent: Timestamp) {
         let Ok(date) = jiff::fmt::rfc2822::parse(date) else { return };
         let change = self.known(|known| {
-            known.skew.saw(date.timestamp(), Timestamp::now());
+            known.skew.saw(date.timestamp(), sent, Timestamp::now());
             let ahead = known.skew.ahead().unwrap_or_default();
             let moved = (ahead - known.told).abs() > RESOLUTION;
             moved.then(|| std::mem::replace(&mut known.told, ahead)).map(|_| ahead)
@@ -70,10 +70,10 @@ mod tests {
         let year = |clock: &Clock| clock.now().to_string()[..4].to_owned();
         let ours = year(&clock);
         for nonsense in ["", "yesterday", "Mon, 99 Foo 2040 00:00:00 GMT"] {
-            clock.saw(nonsense);
+            clock.saw(nonsense, Timestamp::now());
         }
         assert_eq!(year(&clock), ours);
-        clock.saw("Sat, 01 Dec 2040 08:49:37 GMT");
+        clock.saw("Sat, 01 Dec 2040 08:49:37 GMT", Timestamp::now());
         assert_eq!(year(&clock), "2040");
         assert_eq!(year(&same), "2040");
     }

@@ -81,6 +81,10 @@ const CHANGE_BUFFER: usize = 4096;
 /// common load balancers (240 s).
 const WATCH_TIMEOUT: Duration = Duration::from_secs(200);
 
+/// Time without a word after which a connection is given up. Longer than the API server keeps a watch; without it one
+/// whose server has gone silently would be waited for without end where it has not answered yet, and a store stand still.
+pub const CONNECTION_SILENCE: Duration = Duration::from_secs(WATCH_TIMEOUT.as_secs() + 15);
+
 /// Makes the stores, the watches that fill them, and the channel that tells of changes.
 #[must_use]
 pub fn stores(client: &Client) -> (Stores, Vec<Watch>, broadcast::Sender<Change>) {

@@ -23,11 +23,15 @@ struct Bound {
 }
 
 impl Skew {
-    /// An answer with this `Date` came at this time by our clock.
-    pub(super) fn saw(&mut self, date: Timestamp, at: Timestamp) {
-        let ahead = date.duration_since(at);
+    /// An answer with this `Date` came at this time by our clock, to what was sent at that time.
+    ///
+    /// It was dated in between: the API server's clock is ahead by what the `Date` is ahead of the answer's coming at
+    /// least, and by what its end is ahead of the sending at most. An answer that comes late, as it does to a process
+    /// that was stopped for a while, so bounds the difference badly, and takes nothing back.
+    pub(super) fn saw(&mut self, date: Timestamp, sent: Timestamp, at: Timestamp) {
+        let (ahead, most) = (date.duration_since(at), date.duration_since(sent) + SignedDuration::from_secs(1));
         // One of the clocks was set back: what was known before is wrong.
-        if self.ahead().is_some_and(|known| ahead < known - RESOLUTION) {
+        if self.ahead().is_some_and(|known| most < known) {
             *self = Self::default();
         }
         match &mut self.current {
@@ -73,9 +77,9 @@ mod tests {
     fn clocks_that_agree_within_what_a_date_tells_are_not_corrected() {
         let mut skew = Skew::default();
         assert_eq!(skew.at_least(at(7)), at(7));
-        skew.saw(date(10_900), at(10_950));
+        skew.saw(date(10_900), at(10_850), at(10_950));
         assert_eq!(skew.at_least(at(11_000)), at(10_050), "0.95 s are not known");
-        skew.saw(date(12_000), at(12_010));
+        skew.saw(date(12_000), at(11_900), at(12_010));
         assert_eq!(skew.at_least(at(13_000)), at(12_990));
         assert_eq!(skew.corrected(at(13_000)), at(13_000));
     }
@@ -83,23 +87,31 @@ mod tests {
     #[test]
     fn a_clock_that_is_set_is_noticed() {
         let mut skew = Skew::default();
-        skew.saw(date(600_000), at(0));
+        skew.saw(date(600_000), at(-10), at(0));
         assert_eq!(skew.corrected(at(0)), at(600_000));
-        skew.saw(date(1_000), at(1_000));
+        skew.saw(date(1_000), at(990), at(1_000));
         assert_eq!(skew.corrected(at(1_000)), at(1_000), "ours was set forward");
         // The other way round the better bound wins at once.
-        skew.saw(date(602_000), at(2_000));
+        skew.saw(date(602_000), at(1_990), at(2_000));
         assert_eq!(skew.corrected(at(2_000)), at(602_000));
+    }
+
+    #[test]
+    fn an_answer_that_comes_late_takes_nothing_back() {
+        let mut skew = Skew::default();
+        skew.saw(date(10_000), at(9_990), at(10_010));
+        skew.saw(date(11_000), at(11_000), at(20_000));
+        assert_eq!(skew.corrected(at(20_000)), at(20_000), "the process was stopped for 9 s");
     }
 
     #[test]
     fn what_was_known_long_ago_does_not_count() {
         let mut skew = Skew::default();
-        skew.saw(date(1_000), at(1_000));
+        skew.saw(date(1_000), at(990), at(1_000));
         for minute in 1..=11 {
             // A clock that goes too slowly: it falls behind little by little.
             let now = minute * 60_000;
-            skew.saw(at(now - minute * 100), at(now));
+            skew.saw(at(now - minute * 100), at(now - 10), at(now));
         }
         assert!(skew.ahead().unwrap() <= SignedDuration::from_millis(-100), "{skew:?}");
     }
@@ -114,8 +126,26 @@ mod tests {
             let (mut skew, mut ours) = (Skew::default(), 5_000_000);
             for (wait, delay) in answers {
                 ours += wait;
-                skew.saw(date(ours - delay + difference), at(ours));
+                skew.saw(date(ours - delay + difference), at(ours - delay), at(ours));
                 prop_assert!(skew.at_least(at(ours)) <= at(ours + difference));
+            }
+        }
+
+        /// Once one answer came at once, the time that is told falls behind by what a `Date` does not tell, however late
+        /// others come.
+        #[test]
+        fn no_late_answer_sets_the_clock_back(
+            difference in -1_000_000_i64..1_000_000,
+            answers in prop::collection::vec((1_i64..5_000, 0_i64..1_000, 0_i64..20_000), 1..10),
+        ) {
+            let (mut skew, mut ours) = (Skew::default(), 5_000_000);
+            skew.saw(date(ours + difference), at(ours), at(ours));
+            for (wait, there, back) in answers {
+                ours += wait;
+                let (sent, dated) = (ours, ours + there);
+                ours = dated + back;
+                skew.saw(date(dated + difference), at(sent), at(ours));
+                prop_assert!(skew.corrected(at(ours)) >= at(ours + difference - 2_500));
             }
         }
     }

@@ -62,7 +62,7 @@ async fn eventful() -> Registry {
     metrics.controller.deleted_by_ttl(SignedDuration::ZERO);
 
     let clock = Clock::default();
-    clock.saw("Sat, 01 Dec 2040 08:49:37 GMT");
+    clock.saw("Sat, 01 Dec 2040 08:49:37 GMT", Timestamp::now());
     let (jobs, mut writer) = reflector::store();
     writer.apply_watcher_event(&Event::Apply(over));
     let client: Client = nobody();
