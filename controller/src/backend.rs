@@ -21,6 +21,10 @@ mod start_failure;
 
 pub use start_failure::{Nature, StartFailure};
 
+/// What is said of a released execution of which nothing speaks yet: the same words by whoever looks, so that saying them
+/// again is no write.
+pub(crate) const NOTHING_KNOWN: &str = "waiting for the task to start";
+
 /// What stands on the backend for one Job UID.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Observation {

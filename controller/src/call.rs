@@ -20,7 +20,8 @@ pub enum CallError {
     /// It is not there (404).
     #[error("not found: {0}")]
     NotFound(String),
-    /// The request was refused as it stood (403, 422; 400 where an admission webhook gives no code).
+    /// The request was refused as it stood (403, 422; 400 where an admission webhook gives no code; 500 where one that must
+    /// be asked does not answer).
     #[error("refused by the API server: {0}")]
     Refused(String),
     /// No answer within [`CALL_TIMEOUT`].
@@ -50,6 +51,9 @@ impl CallError {
     }
 }
 
+/// What the API server says of an admission webhook that it cannot ask.
+const WEBHOOK_FAILED: &str = "failed calling webhook";
+
 impl From<kube::Error> for CallError {
     fn from(error: kube::Error) -> Self {
         let kube::Error::Api(status) = &error else { return Self::Other(error) };
@@ -60,6 +64,8 @@ impl From<kube::Error> for CallError {
             // Only the API server's own word proves an absence: a proxy's 404 has no such reason.
             (404, "NotFound") => Self::NotFound(message.clone()),
             (400 | 403 | 422, _) => Self::Refused(message.clone()),
+            // `failurePolicy: Fail`: admission comes before anything is stored.
+            (500, "InternalError") if message.contains(WEBHOOK_FAILED) => Self::Refused(message.clone()),
             _ => Self::Other(error),
         }
     }
@@ -110,5 +116,13 @@ mod tests {
         ] {
             assert_eq!(answered(code, reason), word, "{code} {reason}");
         }
+        let status = Status {
+            code: 500,
+            reason: "InternalError".to_owned(),
+            message: r#"Internal error occurred: failed calling webhook "a.example": no endpoints available"#
+                .to_owned(),
+            ..Status::default()
+        };
+        assert_eq!(CallError::from(kube::Error::Api(Box::new(status))).word(), "refused");
     }
 }

@@ -42,7 +42,8 @@ pub async fn run(
 fn affected(jobs: &Store<Job>, index: &JobIndex, change: Option<Change>) -> Vec<ObjectRef<Job>> {
     match change {
         Some(Change::Job(job) | Change::Execution(job)) => vec![job],
-        Some(Change::Class(_) | Change::Parameters(_)) => index.waiting(),
+        Some(Change::Class(name)) => index.waiting_for(&name),
+        Some(Change::Parameters(_)) => index.waiting(),
         Some(Change::Namespace(name)) => {
             let mut waiting = index.waiting();
             waiting.retain(|job| job.namespace.as_ref() == Some(&name));

@@ -179,7 +179,7 @@ const SHOWN: &[Row] = &[
     ),
     (
         "Ready=False blocks only starts",
-        &["product/classes.rs a_class_whose_runtime_class_is_missing_accepts_jobs_and_starts_none"],
+        &["product/classes.rs a_class_that_becomes_unready_starts_nothing_new_and_its_running_jobs_go_on"],
     ),
     (
         "ServiceAccount/RuntimeClass missing, no fallback",

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::accept::{Accepted, Refusal};
-use crate::backend::{End, Observation, StartFailure};
+use crate::backend::{End, NOTHING_KNOWN, Observation, StartFailure};
 
 /// What `DuplicateExecution` says.
 const SEVERAL_PROCESSES: &str = "more than one process was seen";
@@ -90,7 +90,7 @@ impl Draft {
         let references = self.status.execution.get_or_insert_default();
         references.references.push(Reference { type_: reference_type.to_owned(), id: id.to_owned() });
         self.condition(SCHEDULED, ConditionStatus::True, reason::BACKEND_CREATED, "its execution exists")
-            .undecided(reason::SCHEDULING, "waiting for the task to start")
+            .undecided(reason::SCHEDULING, NOTHING_KNOWN)
     }
 
     /// Not over. The condition is never absent once the controller has seen the Job (spec C4).

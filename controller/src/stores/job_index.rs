@@ -29,6 +29,8 @@ pub const TOLD: usize = 3;
 struct Place {
     /// The UID of the class that it was accepted with.
     class: Option<String>,
+    /// The name of its class; None where the defaults say which it is.
+    class_name: Option<String>,
     waits: bool,
 }
 
@@ -69,6 +71,17 @@ impl JobIndex {
         known.places.iter().filter(|(_, place)| place.waits).map(|(key, _)| key.clone()).collect()
     }
 
+    /// Those of them that a change of the class with this name concerns: Jobs that name it, or that look for a default.
+    #[must_use]
+    pub fn waiting_for(&self, class_name: &str) -> Vec<ObjectRef<Job>> {
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let concerned = known
+            .places
+            .iter()
+            .filter(|(_, place)| place.waits && place.class_name.as_deref().is_none_or(|name| name == class_name));
+        concerned.map(|(key, _)| key.clone()).collect()
+    }
+
     /// The Jobs that hold the class with this UID.
     #[must_use]
     pub fn holders(&self, class_uid: &str) -> Holders {
@@ -88,11 +101,14 @@ fn place(job: &Job) -> Option<Place> {
     if status.is_some_and(|status| status.completion_time.is_some()) {
         return None;
     }
-    let class = status.and_then(|status| status.resolved_job_class.as_ref()).map(|class| class.uid.clone());
+    let resolved = status.and_then(|status| status.resolved_job_class.as_ref());
+    let class = resolved.map(|class| class.uid.clone());
+    let class_name = resolved.map(|class| &class.name).or(job.spec.job_class_name.as_ref());
+    let class_name = class_name.filter(|name| !name.is_empty()).cloned();
     // What is being deleted waits for its namespace to go, where it cannot go by itself (spec F3).
     let waits =
         !is_true(job.conditions(), ACCEPTED) || matches!(JobState::of(job), JobState::Scheduling | JobState::Deleting);
-    Some(Place { class, waits })
+    Some(Place { class, class_name, waits })
 }
 
 #[cfg(test)]
@@ -139,6 +155,24 @@ mod tests {
         index.set(&key, Some(&job(over)));
         let known = index.0.read().unwrap();
         assert!(known.places.is_empty() && known.by_class.is_empty(), "what is over costs nothing");
+    }
+
+    #[test]
+    fn a_class_concerns_the_jobs_that_name_it_and_those_that_look_for_a_default() {
+        let index = JobIndex::default();
+        for (name, class) in [("named", Some("a")), ("other", Some("b")), ("default", None)] {
+            let mut job = job(json!({}));
+            job.spec.job_class_name = class.map(str::to_owned);
+            index.set(&ObjectRef::<Job>::new(name).within("n"), Some(&job));
+        }
+        index.set(&ObjectRef::<Job>::new("accepted").within("n"), Some(&job(accepted("u", false))));
+        let concerned = |class: &str| {
+            let mut names: Vec<_> = index.waiting_for(class).into_iter().map(|key| key.name).collect();
+            names.sort();
+            names
+        };
+        assert_eq!(concerned("a"), ["default", "named"]);
+        assert_eq!(concerned("c"), ["accepted", "default"]);
     }
 
     #[test]

@@ -33,9 +33,13 @@ impl Pods {
         }
     }
 
-    /// Keeps the last words of a pod that went.
+    /// Keeps the last words of a pod that went. One that only lost our mark goes from the watch, too: of what becomes of it
+    /// nothing is known any more. It is told by its not having been deleted.
     fn depart(&mut self, pod: NativePod) {
         let Some((job, uid)) = key(&pod) else { return };
+        if pod.metadata.deletion_timestamp.is_none() {
+            return self.forget(&job, &uid);
+        }
         self.insert(NativePod { gone: true, ..pod });
         self.departed.push_back((job, uid));
         while self.departed.len() > DEPARTED
@@ -164,6 +168,12 @@ mod tests {
         serde_json::from_value(json!({"metadata": {"uid": uid, "labels": {JOB_UID_LABEL: job}}})).unwrap()
     }
 
+    fn deleted(job: &str, uid: &str) -> NativePod {
+        let mut pod = pod(job, uid);
+        pod.metadata.deletion_timestamp = serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap();
+        pod
+    }
+
     #[test]
     fn pods_are_found_by_their_job_and_their_last_words_stay_for_a_while() {
         let index = PodIndex::default();
@@ -171,7 +181,7 @@ mod tests {
             for (job, uid) in [("a", "1"), ("a", "2"), ("b", "3")] {
                 pods.insert(pod(job, uid));
             }
-            pods.depart(pod("b", "3"));
+            pods.depart(deleted("b", "3"));
         });
         assert_eq!(index.of_job("a").len(), 2);
         assert!(index.of_job("b")[0].gone && !index.of_job("a")[0].gone);
@@ -184,10 +194,20 @@ mod tests {
         assert_eq!((index.of_job("a").len(), index.of_job("b").len()), (1, 1));
         index.change(|pods| {
             for number in 0..DEPARTED {
-                pods.depart(pod("c", &number.to_string()));
+                pods.depart(deleted("c", &number.to_string()));
             }
         });
         assert_eq!(index.of_job("b").len(), 0);
         assert_eq!(index.pods.read().unwrap().by_job.len(), 2, "an empty entry is not kept");
+    }
+
+    #[test]
+    fn a_pod_that_only_lost_our_mark_is_not_known_to_be_gone() {
+        let index = PodIndex::default();
+        index.change(|pods| {
+            pods.insert(pod("a", "1"));
+            pods.depart(pod("a", "1"));
+        });
+        assert_eq!(index.of_job("a").len(), 0);
     }
 }

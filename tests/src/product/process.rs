@@ -26,7 +26,7 @@ const CLOSED: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(5);
 
 /// The ports of a process: all processes of a cluster share its network.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ports {
     /// Of the webhook.
     pub webhook: u16,
@@ -121,6 +121,17 @@ impl Ayatori {
     /// Sends TERM or INT.
     pub fn signal(&self, signal: Signal) -> anyhow::Result<()> {
         kill_process(Pid::from_child(&self.child), signal).context("signal ayatori")
+    }
+
+    /// Stops it for this long, as a machine does that is short of processors: what it was about to send goes out later.
+    pub async fn pause(&self, duration: Duration) -> anyhow::Result<()> {
+        // It may have just begun, and have no program yet.
+        let Some(program) = self.program().and_then(|program| Pid::from_raw(program.cast_signed())) else {
+            return Ok(());
+        };
+        kill_process(program, Signal::STOP).context("stop ayatori")?;
+        tokio::time::sleep(duration).await;
+        kill_process(program, Signal::CONT).context("let ayatori go on")
     }
 
     /// `kill -9`: it ends at once, whatever it was doing.

@@ -26,6 +26,15 @@ pub(super) enum Seen {
     Gap(String),
 }
 
+/// How far a Job was followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Followed {
+    /// The newest resourceVersion that was seen.
+    pub(super) newest: u64,
+    /// Its end was seen.
+    pub(super) gone: bool,
+}
+
 /// One object.
 #[derive(Debug, Default)]
 struct Life {
@@ -96,10 +105,14 @@ impl History {
         self.tolerated.entry(namespace.to_owned()).or_default().insert(invariant);
     }
 
-    /// The newest resourceVersion that was seen of each living Job of a namespace.
-    pub(super) fn living(&self, namespace: &str) -> BTreeMap<String, u64> {
-        let living = self.lives.iter().filter(|(_, life)| life.namespace == namespace && !life.gone);
-        living.filter_map(|(uid, life)| Some((uid.clone(), resource_version(life.versions.last()?)))).collect()
+    /// How far each Job of a namespace was followed, by its UID.
+    pub(super) fn seen(&self, namespace: &str) -> BTreeMap<String, Followed> {
+        let lives = self.lives.iter().filter(|(_, life)| life.namespace == namespace);
+        let followed = lives.filter_map(|(uid, life)| {
+            let newest = resource_version(life.versions.last()?);
+            Some((uid.clone(), Followed { newest, gone: life.gone }))
+        });
+        followed.collect()
     }
 
     /// What was broken since the last call, in any namespace, with the way there. Forgets the Jobs of `ended`, whose test

@@ -78,14 +78,14 @@ impl Recorder {
         eventually("the recorder has seen all", CAUGHT_UP, async || {
             let list = jobs.list(&ListParams::default()).await?;
             let written: u64 = list.metadata.resource_version.as_deref().unwrap_or_default().parse()?;
-            let seen = self.history().living(namespace);
+            let seen = self.history().seen(namespace);
             for job in &list.items {
                 let uid = job.metadata.uid.as_deref().unwrap_or_default();
-                // One that went since it was listed is not among the living.
-                ensure!(seen.get(uid).is_none_or(|seen| *seen >= resource_version(job)), "{uid} was written again");
+                let newest = seen.get(uid).map(|seen| seen.newest);
+                ensure!(newest >= Some(resource_version(job)), "{uid} was written again, after {newest:?}");
             }
             let is_listed = |uid: &str| list.items.iter().any(|job| job.metadata.uid.as_deref() == Some(uid));
-            let still = seen.iter().find(|(uid, seen)| **seen <= written && !is_listed(uid));
+            let still = seen.iter().find(|(uid, seen)| !seen.gone && seen.newest <= written && !is_listed(uid));
             ensure!(still.is_none(), "it has not seen the end of {still:?}");
             Ok(())
         })

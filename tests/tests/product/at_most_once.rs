@@ -65,7 +65,11 @@ async fn create_all(scene: &Scene) -> anyhow::Result<Vec<Job>> {
     Ok(created)
 }
 
-/// Kills one of two processes after a random while and starts it again, until all Jobs are over.
+/// Longest pause of a process: its watches and requests are behind by then, and its leaf is still valid.
+const PAUSE_MS: u64 = 2_000;
+
+/// Kills one of two processes after a random while and starts it again, until all Jobs are over. Now and then it only
+/// pauses the one that is not the webhook's, and what that was about to do comes late.
 async fn slaughter(scene: &Scene, kubeconfig: &Path, seed: u64) -> anyhow::Result<()> {
     let start = |ports| Ayatori::start(scene.cluster, kubeconfig, ports);
     let mut processes = [(Ports::MAIN, start(Ports::MAIN)?), (Ports::BESIDE, start(Ports::BESIDE)?)];
@@ -85,7 +89,10 @@ async fn slaughter(scene: &Scene, kubeconfig: &Path, seed: u64) -> anyhow::Resul
         // A process is ready after about half a second: some die before, most after.
         tokio::time::sleep(Duration::from_millis(200 + (random >> 8) % 1600)).await;
         let (ports, process) = &mut processes[usize::from(random >> 60 > 7)];
-        std::mem::replace(process, start(*ports)?).kill();
+        match random >> 56 & 3 {
+            0 if *ports == Ports::BESIDE => process.pause(Duration::from_millis((random >> 16) % PAUSE_MS)).await?,
+            _ => std::mem::replace(process, start(*ports)?).kill(),
+        }
         deaths += 1;
     }
     Ok(())

@@ -4,14 +4,15 @@
 use anyhow::{Context, ensure};
 use ayatori_crds::{JobClass, conditions::find};
 use ayatori_tests::eventually;
+use k8s_openapi::api::node::v1::RuntimeClass;
 use kube::{
     Api,
-    api::{ListParams, PostParams},
+    api::{DeleteParams, ListParams, Patch, PatchParams, PostParams},
 };
 use serde_json::json;
 
 use ayatori_tests::product::{
-    jobs::{class, condition, in_short, job, message, parameters, with},
+    jobs::{UNTIL_TERM, class, condition, in_short, job, message, parameters, with},
     scene::{BOUND, QUIET, Scene, object, offer},
     shared::in_namespace,
 };
@@ -125,6 +126,43 @@ async fn a_class_whose_runtime_class_is_missing_accepts_jobs_and_starts_none() -
         let over = scene.over("job").await?;
         ensure!(condition(&over, "Succeeded") == "False/Cancelled", "{}", condition(&over, "Succeeded"));
         over.status.context("a status").map(drop)
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_class_that_becomes_unready_starts_nothing_new_and_its_running_jobs_go_on() -> anyhow::Result<()> {
+    in_namespace(async |scene| {
+        let name = format!("{}-runtime", scene.namespace);
+        let runtimes = Api::<RuntimeClass>::all(scene.client.clone());
+        let runtime = object(&json!({"metadata": {"name": name}, "handler": "runc"}))?;
+        runtimes.create(&PostParams::default(), &runtime).await?;
+        let mut settings = parameters(&name);
+        settings["spec"]["runtimeClassName"] = json!(name);
+        offer(&scene.client, &class(&name), &settings).await?;
+        until_class(scene, &name, &[("Ready", "True/BackendReachable")]).await?;
+        let of_class = |job| with(job, "jobClassName", json!(name));
+        for name in ["stopped", "ending"] {
+            scene.start(&of_class(job(name, UNTIL_TERM))).await?;
+        }
+
+        runtimes.delete(&name, &DeleteParams::default()).await?;
+        // It is looked for each minute, and on a change of the class.
+        let label = Patch::Merge(json!({"metadata": {"labels": {"changed": "yes"}}}));
+        Api::<JobClass>::all(scene.client.clone()).patch(&name, &PatchParams::default(), &label).await?;
+        until_class(scene, &name, &[("Ready", "False/RuntimeClassNotFound")]).await?;
+        scene.create(&of_class(job("late", "exit 0"))).await?;
+        scene.until_condition("late", "Scheduled", "False/RuntimeClassNotFound").await?;
+        for name in ["stopped", "ending"] {
+            let running = scene.jobs.get(name).await?;
+            ensure!(condition(&running, "Succeeded") == "Unknown/Running", "{name}: {:?}", running.status);
+        }
+        // H2: observing, cancelling and deleting go on.
+        scene.cancel("stopped").await?;
+        let over = scene.over("stopped").await?;
+        ensure!(condition(&over, "Succeeded") == "False/Cancelled", "{}", condition(&over, "Succeeded"));
+        scene.delete("ending").await?;
+        scene.until_gone("ending").await
     })
     .await
 }

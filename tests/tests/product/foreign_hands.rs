@@ -2,7 +2,10 @@
 
 use anyhow::{Context, ensure};
 use ayatori_crds::{Job, names::JOB_UID_LABEL};
-use ayatori_tests::{eventually, record::Invariant};
+use ayatori_tests::{
+    eventually,
+    record::{Invariant, Recorder},
+};
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 
@@ -149,12 +152,16 @@ async fn a_native_job_whose_job_was_forced_away_is_stopped_and_swept() -> anyhow
         // D7. The task takes its time, so that the Job is forced away before it has ended. From then on only our
         // finalizer is left, on a native Job that the garbage collector deletes.
         let script = "trap 'sleep 3; exit 0' TERM; echo ready; while :; do sleep 0.1; done";
+        let strict = Recorder::start(scene.cluster).await?;
         let created = scene.create(&job("job", script)).await?;
         scene.says(&created, "ready").await?;
         scene.tolerate(Invariant::I8);
         scene.delete("job").await?;
         scene.patch("job", json!({"metadata": {"finalizers": null}})).await?;
         ensure!(scene.jobs.get_opt("job").await?.is_none(), "the Job is there");
+        // Who does not tolerate it sees it.
+        let seen = strict.check(&scene.client, &scene.namespace).await.err().map(|error| error.to_string());
+        ensure!(seen.as_ref().is_some_and(|seen| seen.contains("I8")), "the recorder says {seen:?}");
         scene.gone(&created).await
     })
     .await

@@ -1,7 +1,7 @@
 //! What an administrator rules through `jobs/status` (spec E4, F3; matrix: unknown → administrator → BackendLost).
 
-use anyhow::ensure;
-use ayatori_crds::Job;
+use anyhow::{Context, ensure};
+use ayatori_crds::{Job, conditions::ConditionStatus};
 use ayatori_tests::eventually;
 use k8s_openapi::{api::core::v1::Namespace, jiff::Timestamp};
 use kube::{
@@ -92,6 +92,29 @@ async fn a_ruling_on_a_job_that_runs_is_turned_down_once() -> anyhow::Result<()>
         let later = scene.jobs.get("job").await?;
         ensure!(later.metadata.resource_version == told.metadata.resource_version, "it is written again");
         ensure!(!is_over(&later) && condition(&later, "Succeeded") == "Unknown/Running");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_ruling_that_came_too_early_can_be_made_again() -> anyhow::Result<()> {
+    in_namespace(async |scene| {
+        let created = scene.start(&job("job", UNTIL_KILLED)).await?;
+        rule(scene, "BackendLost").await?;
+        scene.until_condition("job", "BackendLost", "False/NotResultUnknown").await?;
+        scene.take_away(&created).await?;
+        let doubted = scene.until_condition("job", "Succeeded", "Unknown/ResultUnknown").await?;
+        // As `kubectl edit --subresource=status` does.
+        let mut conditions = doubted.conditions().to_owned();
+        let turned_down = conditions.iter_mut().find(|condition| condition.type_ == "BackendLost");
+        let ruling = turned_down.context("no ruling")?;
+        (ruling.status, ruling.message) = (ConditionStatus::True, SAID.to_owned());
+        let again = Patch::Merge(json!({"status": {"conditions": conditions}}));
+        scene.jobs.patch_status("job", &PatchParams::default(), &again).await?;
+        let over = scene.over("job").await?;
+        ensure!(condition(&over, "Succeeded") == "False/BackendLost", "{}", condition(&over, "Succeeded"));
+        ensure!(message(&over, "Succeeded") == SAID, "{}", message(&over, "Succeeded"));
         Ok(())
     })
     .await

@@ -198,8 +198,10 @@ impl KubernetesBackend {
         if native.metadata.uid.as_deref() != Some(id) {
             return Ok(self.with_watched_pods(job, Some(&native)));
         }
-        natives.unprotect(&native.metadata).await?;
-        self.read_live(job).await
+        let answered = natives.unprotect(&native.metadata).await?;
+        // The answer to the patch that lets it go shows it as it was last.
+        let left = answered.filter(|native| !native.is_let_go());
+        Ok(self.with_watched_pods(job, left.as_ref()))
     }
 }
 

@@ -90,6 +90,14 @@ pub struct NativePodSpec {
     pub node_name: Option<String>,
 }
 
+impl NativeJob {
+    /// It is being deleted, and nothing holds it any more: whoever sees it so sees what was.
+    #[must_use]
+    pub fn is_let_go(&self) -> bool {
+        self.metadata.deletion_timestamp.is_some() && self.metadata.finalizers.as_ref().is_none_or(Vec::is_empty)
+    }
+}
+
 impl NativePod {
     /// The task's own container; others may be injected.
     #[must_use]

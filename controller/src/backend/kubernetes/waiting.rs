@@ -9,10 +9,7 @@ use super::{
     start_failure,
     words::cut,
 };
-use crate::backend::Phase;
-
-/// What a Job says that nothing speaks of yet.
-pub(super) const NOTHING_KNOWN: &str = "waiting for the task to start";
+use crate::backend::{NOTHING_KNOWN, Phase};
 
 /// A released execution whose pod has not started the task.
 pub(super) fn phase(pod: &NativePod) -> Phase {

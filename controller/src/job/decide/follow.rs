@@ -86,7 +86,8 @@ fn never_starts(execution: &Execution) -> Option<&'static str> {
         Phase::Prepared if execution.stop_requested => {
             Some("its execution was stopped by somebody else before it was released")
         }
-        Phase::Prepared | Phase::Released | Phase::Waiting { .. } if execution.deletion_requested => {
+        // Not what waits: a pod that is there starts its task all the same.
+        Phase::Prepared | Phase::Released if execution.deletion_requested => {
             Some("its execution is being deleted by somebody else and cannot start any more")
         }
         _ => None,

@@ -30,7 +30,8 @@ pub(super) fn turn_down(view: &View<'_>, now: Timestamp) -> Option<Step> {
     let outcome = conditions::find(view.job.conditions(), SUCCEEDED).map(|condition| condition.reason.as_str());
     let counts = matches!(outcome, Some(reason::RESULT_UNKNOWN | reason::BACKEND_LOST));
     let said = ruling(view.job, BACKEND_LOST).filter(|_| !counts)?;
-    let message = format!("ignored, as the Job did not say ResultUnknown; the ruling was: {said}");
+    let message =
+        format!("ignored, as the Job did not say ResultUnknown; rule again once it does; the ruling was: {said}");
     write(view, Draft::of(view.job, now).turned_down(BACKEND_LOST, &message))
 }
 

@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{Step, drafted, stop, write};
 use crate::{
-    backend::StartFailure,
+    backend::{NOTHING_KNOWN, StartFailure},
     job::{patience::next_look, view::View},
 };
 
@@ -25,9 +25,6 @@ pub(super) fn wait(view: &View<'_>, failure: StartFailure, why: &str, now: Times
     }
     write(view, drafted(view, now).stalled(failure, why)).unwrap_or(Step::WaitUntil(end))
 }
-
-/// What a Job says that nothing speaks of yet.
-const NOTHING_KNOWN: &str = "waiting for the task to start";
 
 /// How long after its creation an execution is given to show itself. It takes a tenth of a second; only one that is
 /// held up is worth a request.

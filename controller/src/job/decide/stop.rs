@@ -59,13 +59,14 @@ pub(super) fn stop(view: &View<'_>, why: &'static str, message: &str, now: Times
     if (again || silent.as_ref().is_some_and(|silent| silent.too_long)) && !view.observation_is_live {
         return Step::ReadExecution;
     }
+    let mut until = silent.as_ref().map_or_else(|| silence::begins(execution, now), |silent| silent.until());
     draft = match (&silent, &execution.phase) {
         (Some(silent), phase) => silent.told(draft, phase),
-        // It was in doubt before our stop: that is remembered.
-        (None, Phase::Unknown { why: seen }) if cause(view.job).is_none() => {
-            draft.undecided(reason::RESULT_UNKNOWN, seen)
+        (None, Phase::Unknown { why: seen }) => {
+            // A doubt from before our stop is remembered; what the stop left without a word may yet be told.
+            until = silence::doubt_begins(view).filter(|doubt| *doubt > now && !says_unknown(view.job));
+            draft.undecided(if until.is_some() { silence::last_heard(view.job) } else { reason::RESULT_UNKNOWN }, seen)
         }
-        (None, Phase::Unknown { .. }) => draft,
         (None, phase) => match &execution.orphaned {
             Some(left) => draft.undecided(silence::going_on(phase), left),
             None if again => draft.undecided(silence::going_on(phase), "it is heard of again, and is being stopped"),
@@ -79,10 +80,7 @@ pub(super) fn stop(view: &View<'_>, why: &'static str, message: &str, now: Times
             true => Step::Backend(Request::Unprotect { id: execution.id.clone() }),
             false => Step::ReadExecution,
         },
-        None if execution.stop_requested => {
-            let look = silent.map_or_else(|| silence::begins(execution, now), |silent| silent.until());
-            sooner(Step::Wait, look)
-        }
+        None if execution.stop_requested => sooner(Step::Wait, until),
         None if !view.observation_is_live => Step::ReadExecution,
         None => Step::Backend(Request::Stop { id: execution.id.clone() }),
     }

@@ -361,7 +361,7 @@ fn an_acceptance_that_rests_on_labels_reads_them_live() {
 fn what_somebody_else_keeps_from_starting_is_unknown_and_not_waited_for() {
     for execution in [
         Execution { deletion_requested: true, ..execution(Phase::Prepared) },
-        Execution { deletion_requested: true, ..execution(Phase::Waiting { why: String::new(), failure: None }) },
+        Execution { deletion_requested: true, ..execution(Phase::Released) },
         Execution { stop_requested: true, ..execution(Phase::Prepared) },
     ] {
         let step = next(&job("scheduled", json!({})), Observation::Present(execution), true);
@@ -369,6 +369,13 @@ fn what_somebody_else_keeps_from_starting_is_unknown_and_not_waited_for() {
     }
     let stopped = Observation::Present(execution(Phase::Stopped));
     assert_eq!(says(&next(&job("running", json!({})), stopped, true), "Succeeded"), "Unknown/ResultUnknown");
+}
+
+#[test]
+fn what_waits_may_start_also_where_somebody_else_deletes_what_was_made_for_it() {
+    let waiting = Phase::Waiting { why: "image".into(), failure: None };
+    let deleted = Observation::Present(Execution { deletion_requested: true, ..execution(waiting) });
+    assert_eq!(says(&next(&job("scheduled", json!({})), deleted, true), "Succeeded"), "Unknown/Scheduling");
 }
 
 #[test]

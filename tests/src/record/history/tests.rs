@@ -215,9 +215,10 @@ fn what_a_test_leaves_is_told_by_the_next_one_and_then_forgotten() {
     let mut history = History::default();
     history.see(Seen::Version(job(&version(1, "accepted scheduled running"))));
     assert_eq!(history.take_broken("test"), Vec::<String>::new());
-    assert_eq!(history.living("test"), [("u".to_owned(), 1)].into());
+    let followed = |newest, gone| BTreeMap::from([("u".to_owned(), Followed { newest, gone })]);
+    assert_eq!(history.seen("test"), followed(1, false));
     history.see(Seen::Gone(job(&version(2, "accepted scheduled running deleting"))));
-    assert_eq!(history.living("test"), BTreeMap::new());
+    assert_eq!(history.seen("test"), followed(2, true), "until it is told");
     assert_eq!(history.take_broken("later").len(), 1);
     assert!(history.lives.is_empty());
 }

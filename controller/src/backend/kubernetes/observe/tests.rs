@@ -1,10 +1,10 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::backend::kubernetes::objects::NativePodSpec;
+use crate::backend::{NOTHING_KNOWN, kubernetes::objects::NativePodSpec};
 
 fn waiting() -> Phase {
-    Phase::Waiting { why: waiting::NOTHING_KNOWN.into(), failure: None }
+    Phase::Waiting { why: NOTHING_KNOWN.into(), failure: None }
 }
 
 const SOUGHT: Sought<'static> = Sought { job_uid: "job-uid", recorded: Some("native-uid"), started: false };
