@@ -14,8 +14,9 @@ use super::{Change, Event, Watch, execution, pruned};
 use crate::backend::kubernetes::objects::NativePod;
 
 /// Pods that went and are still known: their last words (an exit code that only the watch shows, that no node ever had
-/// them) must be there when their Job is looked at, which is within a second.
-const DEPARTED: usize = 1024;
+/// them) must be there when their Job is looked at. Those of finished Jobs count, too, of which thousands may go at once;
+/// each is a kilobyte at most.
+const DEPARTED: usize = 8192;
 
 /// The pods that are known.
 #[derive(Debug, Default)]
