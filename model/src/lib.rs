@@ -17,9 +17,11 @@
 //!   stop following, all at once or those of one kind. Answers that are lost, requests that land late.
 //! - The API server: resourceVersions, tests in patches, finalizers, what is being deleted.
 //! - The native Job's controller, the kubelet and the garbage collector, in every order of what real ones were seen to do.
-//! - Misfortune: tasks that fail, images that are not there, last words that are forgotten.
+//! - Misfortune: tasks that fail, images that are not there, last words that are forgotten. What waits for its image may
+//!   start until its pod is told to go, whatever is asked of its native Job.
+//! - The truth: how each task ended, and what of that was ever shown. The word that ends a Job is judged by it.
 //! - Meddling: native Jobs that vanish, are suspended or deleted; pods that are lost; somebody else's object under our name.
-//! - Nodes that do not answer, for some time or for ever, and what starts, runs and ends there unheard (E3, E4).
+//! - Nodes that do not answer, for some time or for ever, and what starts, runs and ends there unheard (section 6, E4).
 //! - An administrator's rulings at any time, and a backend that fails in the visit of a Job that was released (E4, F3).
 //! - A full quota, which refuses native Jobs and pods, or a policy, which refuses releases (D1, E5).
 //! - Nodes that are given up: their pods go, and what they ran goes on (E4, F3).
@@ -38,7 +40,7 @@
 //! - Acceptance by namespace, references, policy and resources; Jobs without a class; other adapters.
 //! - Most rows of the table of evidence (section 6), and more than one pod of a native Job (E2): tables of tests have them.
 //! - A task that outlives its native Job, and one whose node is given up after our stop was recorded: then a disappearance
-//!   is its end (section 6).
+//!   is its end (section 6). A task that starts on a node that was given up, or between a suspension and its pod's end.
 //! - Time within a tick of 60 seconds, and clocks that differ.
 
 #[cfg(test)]

@@ -12,9 +12,11 @@ mod around;
 mod cluster;
 mod controller;
 mod event;
+mod evidence;
 mod invariants;
 mod kept;
 mod objects;
+mod pod;
 mod rest;
 mod server;
 mod state;
@@ -24,9 +26,10 @@ mod told;
 mod weakened;
 
 use around::{Around, Classes};
-use cluster::{Execution, Pod};
+use cluster::Execution;
 use kept::{Answers, Kept};
 use objects::{Limit, Objects, Patch};
+use pod::Pod;
 use state::{Action, Controller, Left, State, UIDS};
 use weakened::Without;
 

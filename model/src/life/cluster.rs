@@ -3,86 +3,14 @@
 
 use ayatori_crds::names::{JOB_UID_LABEL, RELEASED_ANNOTATION};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use serde_json::json;
 
 use super::{
     event::Event,
     kept::Kept,
     objects::{Objects, instant},
+    pod::{Ending, Exit, Left, Pod, Task, unheard},
 };
-use ayatori_controller::backend::kubernetes::{
-    objects::{NativeCondition, NativeJob, NativePod, condition_is_true},
-    render::CONTAINER,
-};
-
-/// How a task ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Exit {
-    Zero,
-    One,
-    /// By our signal.
-    Signal,
-}
-
-/// What becomes of a pod whose task is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Left {
-    /// It stays.
-    There,
-    /// Its controller deletes it, as it was told to stop.
-    Going,
-    /// It is gone; its last words were heard.
-    Gone,
-}
-
-/// The pod of a native Job. `of` is the number of the native Job that made it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Pod {
-    /// There is none and there was none that counts.
-    None,
-    /// It was deleted before it was seen to end; its native Job's controller has not counted that yet.
-    Lost,
-    /// Its image is not where it shall run: the task waits.
-    Stuck { of: u8 },
-    /// The task runs since that tick.
-    Running { of: u8, since: u8 },
-    /// Its node does not answer. What was heard of it last is what is shown: that the task waits, or since when it runs.
-    Unheard {
-        of: u8,
-        heard: Option<u8>,
-        task: Task,
-        /// When the control plane saw that, and took the pod's readiness away.
-        noticed: Option<u8>,
-        /// When the native Job's controller deleted the pod, which stays until its node answers.
-        deleted: Option<u8>,
-    },
-    /// Its node's object was deleted: the garbage collector says Failed of what was heard last, and deletes it.
-    GivenUp { of: u8, heard: Option<u8> },
-    /// The task is over.
-    Ended { of: u8, since: u8, at: u8, exit: Exit, left: Left },
-}
-
-impl Pod {
-    /// Which native Job made it.
-    pub(super) fn of(self) -> Option<u8> {
-        match self {
-            Self::None | Self::Lost => None,
-            Self::Stuck { of }
-            | Self::Running { of, .. }
-            | Self::Unheard { of, .. }
-            | Self::GivenUp { of, .. }
-            | Self::Ended { of, .. } => Some(of),
-        }
-    }
-}
-
-/// What goes on where nobody hears of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Task {
-    Stuck,
-    Running { since: u8 },
-    Ended { since: u8, at: u8, exit: Exit },
-}
+use ayatori_controller::backend::kubernetes::objects::{NativeCondition, NativeJob, condition_is_true};
 
 /// What became of a task whose pod went without a word before our stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -107,11 +35,23 @@ pub(super) struct Execution {
     pub(super) given_up: bool,
     /// Whether it went without a word before our stop.
     pub(super) gone: Gone,
+    /// What a pod that is gone had shown of the end: who has seen that may yet say so. Not what nobody could hear.
+    pub(super) shown: Option<Ending>,
+    /// A native Job that is gone, where it had said that its limit ended it: the same.
+    pub(super) said: Option<Kept<NativeJob>>,
 }
 
 impl Execution {
-    pub(super) const NONE: Self =
-        Self { native: None, pod: Pod::None, made: 0, starts: 0, given_up: false, gone: Gone::Not };
+    pub(super) const NONE: Self = Self {
+        native: None,
+        pod: Pod::None,
+        made: 0,
+        starts: 0,
+        given_up: false,
+        gone: Gone::Not,
+        shown: None,
+        said: None,
+    };
 
     /// The task runs, whoever hears of it.
     pub(super) fn is_running(&self) -> bool {
@@ -143,9 +83,14 @@ impl Execution {
         matches!(self.pod, Pod::Unheard { noticed: Some(_), .. })
     }
 
-    /// Whether its controller would make a pod now.
+    /// Whether its task may start: its controller would make a pod now, or one is there that was not told to go.
     pub(super) fn may_start(&self) -> bool {
-        matches!(self.pod, Pod::None | Pod::Stuck { .. })
+        matches!(self.pod, Pod::Stuck { .. }) || self.may_get_a_pod()
+    }
+
+    /// Whether its controller would make a pod now.
+    pub(super) fn may_get_a_pod(&self) -> bool {
+        self.pod == Pod::None
             && self.native.is_some_and(|native| {
                 !native.spec.suspend
                     && native.metadata.deletion_timestamp.is_none()
@@ -154,14 +99,19 @@ impl Execution {
             })
     }
 
+    /// The same without its pod; what that has shown stays known.
+    pub(super) fn without_pod(self) -> Self {
+        Self { pod: Pod::None, shown: self.pod.end().or(self.shown), ..self }
+    }
+
     /// The same with another native Job; without one its pod goes too.
     pub(super) fn with(self, native: Option<Kept<NativeJob>>) -> Self {
         match native.filter(|native| !is_gone(native)) {
-            // Of what goes on a node that does not answer nobody hears the end.
-            None if matches!(self.pod, Pod::Unheard { .. }) => {
-                Self { native: None, pod: Pod::None, gone: self.gone.max(Gone::Over), ..self }
-            }
-            None => Self { native: None, pod: Pod::None, ..self },
+            None => Self {
+                native: None,
+                said: self.native.filter(|native| limit_fired(native)).or(self.said),
+                ..self.without_pod()
+            },
             native => Self { native, ..self },
         }
     }
@@ -179,6 +129,12 @@ fn is_told_to_stop(native: &NativeJob, clock: u8) -> bool {
     let limit = native.spec.active_deadline_seconds;
     let over = limit.is_some_and(|seconds| seconds <= 1 || made.saturating_add(seconds) <= instant(clock).as_second());
     over && !native.spec.suspend
+}
+
+/// It says that its limit ended it, or is about to.
+fn limit_fired(native: &NativeJob) -> bool {
+    let said = ["FailureTarget", "Failed"].map(|type_| condition_is_true(&native.status.conditions, type_));
+    said.into_iter().flatten().any(|said| said.reason.as_deref() == Some("DeadlineExceeded"))
 }
 
 fn is_finished(native: &NativeJob) -> bool {
@@ -205,7 +161,7 @@ impl Objects {
                 let pod = Pod::Running { of: number, since: clock };
                 Some(Execution { pod, starts: execution.starts.saturating_add(1), ..execution })
             }
-            (Event::Stick, Pod::None) if execution.may_start() => with_pod(Pod::Stuck { of: number }),
+            (Event::Stick, _) if execution.may_get_a_pod() => with_pod(Pod::Stuck { of: number }),
             (Event::End(exit), Pod::Running { of, since }) => {
                 with_pod(Pod::Ended { of, since, at: clock, exit, left: Left::There })
             }
@@ -257,7 +213,7 @@ impl Objects {
                 let native = self.saying(native, "Failed", "DeadlineExceeded", clock);
                 Some(Execution { pod, ..execution.with(Some(native)) })
             }
-            (Event::Forget, Pod::Ended { left: Left::Gone, .. }) => with_pod(Pod::None),
+            (Event::Forget, Pod::Ended { left: Left::Gone, .. }) => Some(execution.without_pod()),
             (Event::Collect, _) if orphan && is_ours(&native) => self.delete_native(execution),
             (Event::Vanish, _) => Some(execution.with(None)),
             (Event::DeleteRequest, _) if is_ours(&native) => self.delete_native(execution),
@@ -301,64 +257,7 @@ impl Objects {
     }
 }
 
-/// What becomes by itself of a pod whose node does not answer.
-fn unheard(pod: Pod, event: Event, clock: u8) -> Option<Pod> {
-    let Pod::Unheard { of, heard, task, noticed, deleted } = pod else { return None };
-    let with = |task, noticed| Some(Pod::Unheard { of, heard, task, noticed, deleted });
-    match (event, task) {
-        // Whatever the control plane has in mind: the kubelet does not know.
-        (Event::Start, Task::Stuck) => with(Task::Running { since: clock }, noticed),
-        (Event::End(exit), Task::Running { since }) => with(Task::Ended { since, at: clock, exit }, noticed),
-        (Event::Notice, _) if noticed.is_none() => with(task, Some(clock)),
-        (Event::Answer, Task::Stuck) => Some(if deleted.is_some() { Pod::None } else { Pod::Stuck { of } }),
-        (Event::Answer, Task::Running { since }) => Some(Pod::Running { of, since }),
-        (Event::Answer, Task::Ended { since, at, exit }) => {
-            let left = if deleted.is_some() { Left::Going } else { Left::There };
-            Some(Pod::Ended { of, since, at, exit, left })
-        }
-        _ => None,
-    }
-}
-
 /// Made by us, whoever it belongs to by now.
 pub(super) fn is_ours(native: &NativeJob) -> bool {
     native.metadata.labels.as_ref().is_some_and(|labels| labels.contains_key(JOB_UID_LABEL))
-}
-
-/// The pod as the kubelet writes it; `uid_of` names the native Job with that number.
-pub(super) fn pod_object(shown: Pod, uid_of: impl Fn(u8) -> String) -> Option<NativePod> {
-    let waiting = || json!({"waiting": {"reason": "ErrImageNeverPull", "message": "not there"}});
-    let running = |since| json!({"running": {"startedAt": instant(since)}});
-    let (mut conditions, mut deleted_at) = (json!([]), None);
-    let (of, phase, state) = match shown {
-        Pod::None | Pod::Lost => return None,
-        Pod::Stuck { of } => (of, "Pending", waiting()),
-        Pod::Running { of, since } => (of, "Running", running(since)),
-        Pod::Unheard { of, heard, noticed, deleted, .. } => {
-            let unready = |at| json!([{"type": "Ready", "status": "False", "lastTransitionTime": instant(at)}]);
-            (conditions, deleted_at) = (noticed.map_or(json!([]), unready), deleted.map(instant));
-            heard.map_or_else(|| (of, "Pending", waiting()), |since| (of, "Running", running(since)))
-        }
-        Pod::GivenUp { of, heard } => {
-            conditions = json!([{"type": "DisruptionTarget", "status": "True", "reason": "DeletionByPodGC"}]);
-            (of, "Failed", heard.map_or_else(waiting, running))
-        }
-        Pod::Ended { of, since, at, exit, .. } => {
-            let (code, phase, reason) = match exit {
-                Exit::Zero => (0, "Succeeded", "Completed"),
-                Exit::One => (1, "Failed", "Error"),
-                Exit::Signal => (143, "Failed", "Error"),
-            };
-            let terminated =
-                json!({"exitCode": code, "reason": reason, "startedAt": instant(since), "finishedAt": instant(at)});
-            (of, phase, json!({"terminated": terminated}))
-        }
-    };
-    let containers = json!([{"name": CONTAINER, "containerID": "c", "state": state}]);
-    let status = json!({"phase": phase, "conditions": conditions, "containerStatuses": containers});
-    let owner = json!([{"apiVersion": "batch/v1", "kind": "Job", "name": "n", "uid": uid_of(of)}]);
-    let metadata = json!({"ownerReferences": owner, "uid": "pod", "deletionTimestamp": deleted_at});
-    let object = json!({"metadata": metadata, "spec": {"nodeName": "node"}, "status": status});
-    let pod: NativePod = serde_json::from_value(object).unwrap();
-    Some(NativePod { gone: matches!(shown, Pod::Ended { left: Left::Gone, .. }), ..pod })
 }

@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 use super::{
     World,
     around::Around,
-    cluster::{Pod, pod_object},
     kept::Kept,
     objects::{Limit, Patch, TICK, instant, seen},
+    pod::{Pod, pod_object},
     state::{index, native_uid},
     weakened::Without,
 };

@@ -1,6 +1,6 @@
 //! What may happen to an execution, by the cluster or by people.
 
-use super::cluster::Exit;
+use super::pod::Exit;
 
 /// What the cluster may do next with an execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

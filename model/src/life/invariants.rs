@@ -94,6 +94,9 @@ pub(super) fn broken_by_ruling(before: &Job, after: &Job, looked: Option<&Observ
             Phase::Running { .. } if execution.silence.is_none() => {
                 Some("E4: a ruling went before a task that was seen to run")
             }
+            Phase::Waiting { .. } if execution.silence.is_none() => {
+                Some("E4: a ruling went before a task that may yet start")
+            }
             _ => None,
         },
         Some(_) => None,

@@ -14,10 +14,11 @@ use ayatori_controller::job::decide::is_released;
 use super::{
     World,
     around::Around,
-    cluster::{Execution, Exit, Gone, Pod, is_ours},
+    cluster::{Execution, Gone, is_ours},
     event::Event,
     kept::Kept,
     objects::REFUSED,
+    pod::{Exit, Pod},
     state::{Action, Controller, Ruling, State},
 };
 
@@ -225,7 +226,7 @@ impl World {
             _ if cancelled => Some("a cancellation does not complete"),
             _ if state.refuses
                 && state.around == Around::CALM
-                && execution.native.is_none_or(|_| execution.may_start() || execution.is_prepared()) =>
+                && execution.native.is_none_or(|_| execution.may_get_a_pod() || execution.is_prepared()) =>
             {
                 let told = succeeded.is_some_and(|c| c.message.contains(REFUSED));
                 (!told).then_some("nobody is told what the cluster refuses")

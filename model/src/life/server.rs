@@ -4,13 +4,14 @@ use ayatori_crds::Job;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::{
-    World,
-    cluster::{self, Pod},
+    World, cluster,
     controller::{Body, REFERENCE_TYPE},
-    invariants,
+    evidence, invariants,
     kept::Kept,
     objects::{Patch, REFUSED, instant},
+    pod::Pod,
     state::{Controller, JobVersion, Request, State, index, native_uid},
+    told::is_over,
     weakened::Without,
 };
 use ayatori_controller::{
@@ -150,7 +151,10 @@ impl World {
         if before != after && before.native.is_some_and(|native| !cluster::is_ours(&native)) {
             state.broken = Some("D5: what is not ours was changed");
         }
-        state.executions[uid] = after;
+        // Its pod goes with what is let go.
+        let goes = after.native.is_none() && before.pod != Pod::None;
+        let gone = if goes { after.gone.max(evidence::gone(state, uid)) } else { after.gone };
+        state.executions[uid] = cluster::Execution { gone, ..after };
     }
 
     fn patch_job(&self, state: &mut State, request: Request, patch: Kept<Patch>) -> Answer {
@@ -188,6 +192,13 @@ impl World {
         if let (Some(before), Some(after)) = (state.job, after) {
             let broken = self.transitions.of((before, after), |_| invariants::broken_by(&before, &after));
             state.broken = state.broken.or(broken);
+            if evidence::makes_a_loss_its_end(&before, &after) {
+                state.executions[index(&after)].gone = cluster::Gone::Not;
+            }
+            if is_over(&after) && !is_over(&before) {
+                let execution = &state.executions[index(&after)];
+                state.broken = state.broken.or_else(|| evidence::broken_by_verdict(&before, &after, execution));
+            }
         }
         if let Some(job) = after.filter(|job| invariants::is_ruled_over(job)) {
             state.executions[index(&job)].given_up = true;

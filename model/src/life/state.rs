@@ -3,12 +3,7 @@
 use ayatori_crds::{Job, conditions};
 
 use super::{
-    around::Around,
-    cluster::{Execution, Pod},
-    controller::Body,
-    event::Event,
-    kept::Kept,
-    objects::FOREIGN,
+    around::Around, cluster::Execution, controller::Body, event::Event, kept::Kept, objects::FOREIGN, pod::Pod,
 };
 use ayatori_controller::backend::{Observation, kubernetes::objects::NativeJob};
 

@@ -1,24 +1,24 @@
 //! What becomes of a state: every action, one change each.
 
 use ayatori_controller::{
-    backend::{Observation, Phase, kubernetes::leftovers},
+    backend::kubernetes::leftovers,
     job::decide::is_released,
     ttl::decide::{Step as TtlStep, decide as decide_ttl},
 };
-use ayatori_crds::{Job, conditions};
+use ayatori_crds::Job;
 
 use super::{
     World,
     around::Around,
-    cluster::{Execution, Gone, Pod},
+    cluster::Execution,
     controller::{Body, Next, Seen},
     event::Event,
-    invariants,
+    evidence, invariants,
     kept::Kept,
     objects::{REFUSED, instant},
+    pod::Pod,
     server::Answer,
     state::{Action, Controller, JobVersion, Left, Request, Ruling, State, Stopping, Stores, Visit, index},
-    told::{is_over, is_stopped},
     weakened::Without,
 };
 
@@ -27,8 +27,6 @@ struct Intent {
     visit: Visit,
     around: Around,
     pod: Pod,
-    /// A live look has shown an execution that may run.
-    goes_on: bool,
     next: Next,
 }
 
@@ -41,6 +39,7 @@ impl World {
             return None;
         }
         state.broken = state.broken.or_else(|| invariants::broken_in(&state));
+        evidence::forget(&mut state);
         if self.setting.controllers > 1 {
             state.controllers.sort_unstable();
         }
@@ -127,7 +126,7 @@ impl World {
                     self.objects.after(*execution, *event, *clock, *orphan)
                 })?;
                 if event.takes_the_pod() {
-                    after.gone = after.gone.max(gone(state, uid));
+                    after.gone = after.gone.max(evidence::gone(state, uid));
                 }
                 if event == Event::Start {
                     state.broken = invariants::broken_by_start(state, uid, &after);
@@ -189,8 +188,6 @@ impl World {
         let Visit { job_is_live, explanation, backend_fails, .. } = visit;
         let clock = state.clock;
         let around = state.stored_around(which);
-        let may_go_on = matches!(&*observation, Observation::Present(execution) if may_run(&execution.phase));
-        let goes_on = observation_is_live && may_go_on;
         let seen = Seen {
             job,
             job_is_live,
@@ -202,7 +199,7 @@ impl World {
             limit,
             clock,
         };
-        Some(Intent { visit, around, pod, goes_on, next: self.next(seen) })
+        Some(Intent { visit, around, pod, next: self.next(seen) })
     }
 
     /// Whether the first controller would wait for a time now.
@@ -212,7 +209,7 @@ impl World {
 
     /// Takes the step. What the visit is afterwards; None where it has ended.
     fn take(&self, state: &mut State, intent: &Intent) -> Option<Visit> {
-        let Intent { visit, around, pod, goes_on, next } = *intent;
+        let Intent { visit, around, pod, next } = *intent;
         let JobVersion { job, newest } = visit.job;
         let answer = match next {
             Next::Rest | Next::Wait => return None,
@@ -224,16 +221,15 @@ impl World {
             Next::ReadExecution => self.read(state, index(&job), job),
             Next::Send(body) => self.carry_out(state, Request { uid: index(&job), newest, body }, job, pod),
         };
-        let after = if let Answer::Job(after) = answer { after } else { None };
-        // Our stop was decided on what went on: what went since, went after it.
-        if goes_on && after.is_some_and(|after| !is_over(&after) && is_stopped(&after) && !is_stopped(&job)) {
-            state.executions[index(&job)].gone = Gone::Not;
-        }
+        // What a read shows is nobody's write.
+        let after = if let Answer::Job(after) = answer { after.filter(|_| next != Next::ReadJob) } else { None };
         let creates = matches!(next, Next::Send(Body::Create(_)));
         state.broken = state.broken.or_else(|| around.broken_by(&job, creates, after.as_deref()));
         if let Some(after) = after {
             let looked = visit.observed.filter(|(_, live)| *live).map(|(seen, _)| seen);
-            state.broken = state.broken.or_else(|| invariants::broken_by_ruling(&job, &after, looked.as_deref()));
+            let looked = looked.as_deref();
+            state.broken = state.broken.or_else(|| invariants::broken_by_ruling(&job, &after, looked));
+            state.broken = state.broken.or_else(|| evidence::broken_by_stop(&job, &after, looked));
         }
         match answer {
             Answer::Job(Some(answered)) if index(&answered) == index(&job) && state.job == Some(answered) => {
@@ -342,23 +338,6 @@ impl World {
         ];
         actions.extend(people.into_iter().filter(|(left, _)| *left > 0).map(|(_, action)| action));
     }
-}
-
-/// What becomes of an execution whose pod goes without a word now. After our stop that is its end (spec section 6), also
-/// where the limit stops it that is set for nothing else than our deadline; in doubt it remains (E4).
-fn gone(state: &State, uid: usize) -> Gone {
-    let before = state.executions[uid];
-    let job = state.job_of(uid);
-    let stopped = before.is_being_ended() || job.is_none_or(|job| is_stopped(&job) || is_over(&job));
-    match () {
-        () if !stopped && before.runs_unheard() => Gone::Astray,
-        () if !stopped || job.is_some_and(|job| conditions::says_unknown(job.conditions())) => Gone::Over,
-        () => Gone::Not,
-    }
-}
-
-fn may_run(phase: &Phase) -> bool {
-    !matches!(phase, Phase::Lost { .. } | Phase::Unknown { .. })
 }
 
 /// One less of what is left; None where nothing is.

@@ -79,6 +79,8 @@ const TWO: Setting = Setting { controllers: 2, ..ONE };
 fn one_controller_survives_misfortune_and_meddling() {
     let setting = Setting { meddling: 1, misfortune: true, foreign: true, ..ONE };
     holds("one, meddling", setting, CAP, &["Completed", "ProcessFailed", "Cancelled", "ResultUnknown"]);
+    let slowly = Setting { ticks: 1, meddling: 1, deletes: 0, ..ONE };
+    holds("one, meddling and time", slowly, CAP, &["Completed", "Cancelled", "ResultUnknown"]);
 }
 
 #[test]
@@ -144,6 +146,8 @@ fn one_controller_carries_rulings_out() {
     holds("one, rulings", Setting { rulings: 1, meddling: 1, ..ONE }, CAP, &met);
     let silent = Setting { rulings: 1, silences: 1, ticks: 1, cancels: 0, ..ONE };
     holds("one, rulings on silence", silent, CAP, &met);
+    let stuck = Setting { rulings: 1, meddling: 1, misfortune: true, cancels: 0, deletes: 0, ..ONE };
+    holds("one, rulings on what waits", stuck, CAP, &["Completed", "ProcessFailed", "ResultUnknown", "BackendLost"]);
 }
 
 #[test]
@@ -221,6 +225,15 @@ fn needed(without: Without) -> Setting {
         Without::RefusedAgain | Without::RefusalTold | Without::WhyTold => Setting { refusals: 1, deletes: 0, ..ONE },
         Without::ClassUid | Without::SettingsUid | Without::Readiness | Without::AcceptedClass => {
             Setting { changes: 1, cancels: 0, deletes: 0, ..ONE }
+        }
+        Without::EndAfterStop | Without::EndBeforeStop | Without::CodeOfAStop => Setting { deletes: 0, ..ONE },
+        Without::LossIsNoFailure | Without::LossIsNoSuccess | Without::LossIsNoRejection => {
+            Setting { meddling: 1, cancels: 0, deletes: 0, ..ONE }
+        }
+        Without::FailureBeforeGivingUp => Setting { ticks: 1, cancels: 0, deletes: 0, ..ONE },
+        Without::WholeDeadline => Setting { ticks: 1, deadline: true, cancels: 0, deletes: 0, ..ONE },
+        Without::StartWhileDeleted => {
+            Setting { rulings: 1, meddling: 1, misfortune: true, cancels: 0, deletes: 0, ..ONE }
         }
         Without::DoubtInSilence => Setting { silences: 1, cancels: 0, deletes: 0, ..ONE },
         Without::HeardAgain => Setting { silences: 1, ticks: 1, cancels: 0, deletes: 0, ..ONE },

@@ -14,3 +14,8 @@ pub(super) fn is_over(job: &Job) -> bool {
 pub(super) fn is_stopped(job: &Job) -> bool {
     conditions::find(job.conditions(), STOPPING).is_some()
 }
+
+/// Its result is told to be unknown.
+pub(super) fn is_in_doubt(job: &Job) -> bool {
+    conditions::says_unknown(job.conditions())
+}

@@ -7,6 +7,7 @@ use ayatori_crds::{
     job::{DesiredState, Reference, ResolvedJobClass},
     names::JOB_CLEANUP_FINALIZER,
 };
+use jiff::SignedDuration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::Value;
 
@@ -15,7 +16,7 @@ use super::{
     state::Ruling,
     told::{is_over, is_stopped},
 };
-use ayatori_controller::backend::{End, Execution, Observation, Phase, Settings};
+use ayatori_controller::backend::{End, Execution, Observation, Phase, Settings, StartFailure};
 
 /// A rule that is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,11 +87,29 @@ pub(super) enum Without {
     Readiness,
     /// A class that is not accepted, or is being deleted, accepts nothing.
     AcceptedClass,
+    /// What ended after our stop ended by it.
+    EndAfterStop,
+    /// What ended before our stop ended by itself.
+    EndBeforeStop,
+    /// What our stop ended keeps the exit code that was seen.
+    CodeOfAStop,
+    /// What is gone without a word is no failure.
+    LossIsNoFailure,
+    /// Nor is it a success.
+    LossIsNoSuccess,
+    /// Nor did it never run.
+    LossIsNoRejection,
+    /// Only a start that fails is given up.
+    FailureBeforeGivingUp,
+    /// A deadline is as long as it was asked for.
+    WholeDeadline,
+    /// A pod that waits may start its task, also where its native Job is being deleted.
+    StartWhileDeleted,
 }
 
 impl Without {
     /// All of them.
-    pub(super) const ALL: [Self; 33] = [
+    pub(super) const ALL: [Self; 42] = [
         Self::StatusVersion,
         Self::FinalizerPreconditions,
         Self::TtlPreconditions,
@@ -124,6 +143,15 @@ impl Without {
         Self::SettingsUid,
         Self::Readiness,
         Self::AcceptedClass,
+        Self::EndAfterStop,
+        Self::EndBeforeStop,
+        Self::CodeOfAStop,
+        Self::LossIsNoFailure,
+        Self::LossIsNoSuccess,
+        Self::LossIsNoRejection,
+        Self::FailureBeforeGivingUp,
+        Self::WholeDeadline,
+        Self::StartWhileDeleted,
     ];
 
     /// Whether it takes what it sees for a live look.
@@ -200,6 +228,7 @@ impl Without {
                     said.reason = reason::RESULT_UNKNOWN.to_owned();
                 }
             }
+            Self::WholeDeadline => job.spec.active_deadline_seconds = job.spec.active_deadline_seconds.map(|_| 0),
             Self::DeletionBeforeRelease if Ruling::Released.is_on(job) => {
                 job.metadata.deletion_timestamp.get_or_insert_with(|| Time(instant(0)));
             }
@@ -249,15 +278,31 @@ impl Without {
             }
             (Self::StopProof, _) if stopping && execution.stop_requested => execution.phase = Phase::Stopped,
             (Self::Evidence, Phase::Unknown { .. }) => {
-                execution.phase = Phase::Ended(End {
-                    success: false,
-                    reason: reason::PROCESS_FAILED,
-                    message: "nothing is seen of it any more".to_owned(),
-                    exit_code: Some(1),
-                    started_at: None,
-                    finished_at: None,
-                });
+                execution.phase = without_evidence(reason::PROCESS_FAILED, Some(1));
             }
+            (Self::LossIsNoFailure, Phase::Lost { .. }) => {
+                execution.phase = without_evidence(reason::PROCESS_FAILED, None);
+            }
+            (Self::LossIsNoSuccess, Phase::Lost { .. }) => {
+                execution.phase = without_evidence(reason::COMPLETED, None);
+            }
+            (Self::LossIsNoRejection, Phase::Lost { .. }) => {
+                execution.phase = without_evidence(reason::REJECTED, None);
+            }
+            (Self::FailureBeforeGivingUp, Phase::Released) => {
+                let failure = Some(StartFailure::ImageNotPresent);
+                execution.phase = Phase::Waiting { why: "nothing shows of it".to_owned(), failure };
+            }
+            (Self::StartWhileDeleted, Phase::Waiting { .. }) if execution.deletion_requested && !stopping => {
+                execution.phase = Phase::Unknown { why: "it cannot start any more".to_owned() };
+            }
+            _ => {}
+        }
+        let Phase::Ended(end) = &mut execution.phase else { return };
+        match self {
+            Self::EndAfterStop => end.finished_at = instant(0).checked_sub(SignedDuration::from_secs(1)).ok(),
+            Self::EndBeforeStop => end.finished_at = None,
+            Self::CodeOfAStop if stopping => end.exit_code = None,
             _ => {}
         }
     }
@@ -284,6 +329,13 @@ impl Without {
             _ => {}
         }
     }
+}
+
+/// An end that nothing showed.
+fn without_evidence(reason: &'static str, exit_code: Option<i32>) -> Phase {
+    let message = "nothing is seen of it any more".to_owned();
+    let success = reason == reason::COMPLETED;
+    Phase::Ended(End { success, reason, message, exit_code, started_at: None, finished_at: None })
 }
 
 fn forget_doubt(job: &mut Job) {

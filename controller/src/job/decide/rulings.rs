@@ -72,6 +72,15 @@ pub(super) fn release(view: &View<'_>, now: Timestamp) -> Option<Step> {
         }
     });
     Some(match request {
+        // The cause stands in the Job before a stop is sent, and what was in doubt before it stays so (section 6).
+        Some(request @ Request::Stop { .. }) if !is_over(view.job) && stop::cause(view.job).is_none() => {
+            let draft = Draft::of(view.job, now);
+            let draft = match execution.map(|execution| &execution.phase) {
+                Some(Phase::Unknown { why }) => draft.undecided(reason::RESULT_UNKNOWN, why),
+                _ => draft,
+            };
+            write(view, draft.stopping(reason::CANCELLED, stop::CANCELLED)).unwrap_or(Step::Backend(request))
+        }
         Some(request) => Step::Backend(request),
         None if is_over(view.job) => Step::RemoveFinalizer,
         None => write(view, abandoned(view, execution, said, now)).unwrap_or(Step::RemoveFinalizer),

@@ -1,10 +1,7 @@
 //! An execution of which the backend has not heard for some time (spec section 6): a message first, then doubt, and
 //! what it was before once it is heard of again. Silence is never evidence of an end.
 
-use ayatori_crds::{
-    Job,
-    conditions::{self, STOPPING, reason},
-};
+use ayatori_crds::{Job, conditions::reason};
 use jiff::Timestamp;
 
 use crate::{
@@ -49,19 +46,12 @@ pub(super) fn going_on(phase: &Phase) -> &'static str {
     }
 }
 
-/// The reason of one that nothing is proven of, so soon after our stop that it is not in doubt yet.
+/// The reason of one of which nothing is heard after our stop: what it was last.
 pub(super) fn last_heard(job: &Job) -> &'static str {
     match job.status.as_ref().is_some_and(|status| status.start_time.is_some()) {
         true => reason::RUNNING,
         false => reason::SCHEDULING,
     }
-}
-
-/// When what our stop left without a word becomes a doubt: the backend may be slow to say what became of it. None where
-/// no stop is recorded.
-pub(super) fn doubt_begins(view: &View<'_>) -> Option<Timestamp> {
-    let since = conditions::find(view.job.conditions(), STOPPING)?.last_transition_time.0;
-    Some(since.saturating_add(view.patience.unknown_after).unwrap_or(Timestamp::MAX))
 }
 
 /// When an execution that is heard of would begin to be silent.

@@ -59,13 +59,13 @@ pub(super) fn stop(view: &View<'_>, why: &'static str, message: &str, now: Times
     if (again || silent.as_ref().is_some_and(|silent| silent.too_long)) && !view.observation_is_live {
         return Step::ReadExecution;
     }
-    let mut until = silent.as_ref().map_or_else(|| silence::begins(execution, now), |silent| silent.until());
     draft = match (&silent, &execution.phase) {
         (Some(silent), phase) => silent.told(draft, phase),
         (None, Phase::Unknown { why: seen }) => {
-            // A doubt from before our stop is remembered; what the stop left without a word may yet be told.
-            until = silence::doubt_begins(view).filter(|doubt| *doubt > now && !says_unknown(view.job));
-            draft.undecided(if until.is_some() { silence::last_heard(view.job) } else { reason::RESULT_UNKNOWN }, seen)
+            // A doubt from before our stop is remembered. What goes without a word after it has ended by it, once the
+            // backend has counted that, and is in no doubt until then.
+            let doubted = cause(view.job).is_none() || says_unknown(view.job);
+            draft.undecided(if doubted { reason::RESULT_UNKNOWN } else { silence::last_heard(view.job) }, seen)
         }
         (None, phase) => match &execution.orphaned {
             Some(left) => draft.undecided(silence::going_on(phase), left),
@@ -80,7 +80,10 @@ pub(super) fn stop(view: &View<'_>, why: &'static str, message: &str, now: Times
             true => Step::Backend(Request::Unprotect { id: execution.id.clone() }),
             false => Step::ReadExecution,
         },
-        None if execution.stop_requested => sooner(Step::Wait, until),
+        None if execution.stop_requested => {
+            let look = silent.map_or_else(|| silence::begins(execution, now), |silent| silent.until());
+            sooner(Step::Wait, look)
+        }
         None if !view.observation_is_live => Step::ReadExecution,
         None => Step::Backend(Request::Stop { id: execution.id.clone() }),
     }

@@ -67,6 +67,9 @@ fn a_released_job_is_stopped_gets_a_verdict_and_goes() {
     let mut job = ruled("running", "Released", deleting);
     assert_eq!(next(&job, running(), false), Step::ReadExecution);
     let id = || "native".to_owned();
+    let recorded = next(&job, running(), true);
+    assert_eq!(says(&recorded, "Stopping"), "True/Cancelled", "before a stop is sent");
+    job.status = Some(written(recorded));
     assert_eq!(next(&job, running(), true), Step::Backend(Request::Stop { id: id() }));
     let stopping = |deletion_requested| {
         let phase = Phase::Running { started_at: time(EARLIER) };
