@@ -103,6 +103,8 @@ fn of_resources(asked: &Value, bounds: &Value, faults: &mut BTreeSet<String>) {
                 None => minimum.is_some() || maximum.is_some(),
                 Some(value) => {
                     value % grain != 0
+                        // No container can be held to nothing.
+                        || (list == "limits" && value == 0)
                         || minimum.is_some_and(|minimum| value < minimum)
                         || maximum.is_some_and(|maximum| value > maximum)
                         || (list == "requests" && limit.is_some_and(|limit| value > limit))
