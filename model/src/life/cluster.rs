@@ -2,6 +2,7 @@
 //! real one was seen to do, and every order of it.
 
 use ayatori_crds::names::{JOB_UID_LABEL, RELEASED_ANNOTATION};
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::{
@@ -52,6 +53,11 @@ impl Execution {
         shown: None,
         said: None,
     };
+
+    /// The native Job; where it is gone, what is still known of it.
+    pub(super) fn known_native(&self) -> Option<Kept<NativeJob>> {
+        self.native.or(self.said)
+    }
 
     /// The task runs, whoever hears of it.
     pub(super) fn is_running(&self) -> bool {
@@ -109,7 +115,7 @@ impl Execution {
         match native.filter(|native| !is_gone(native)) {
             None => Self {
                 native: None,
-                said: self.native.filter(|native| limit_fired(native)).or(self.said),
+                said: self.native.filter(|native| limit_fired(native).is_some()).or(self.said),
                 ..self.without_pod()
             },
             native => Self { native, ..self },
@@ -131,10 +137,16 @@ fn is_told_to_stop(native: &NativeJob, clock: u8) -> bool {
     over && !native.spec.suspend
 }
 
-/// It says that its limit ended it, or is about to.
-fn limit_fired(native: &NativeJob) -> bool {
-    let said = ["FailureTarget", "Failed"].map(|type_| condition_is_true(&native.status.conditions, type_));
-    said.into_iter().flatten().any(|said| said.reason.as_deref() == Some("DeadlineExceeded"))
+/// When it said so of its limit with that condition: that it ends it (`FailureTarget`), or ended it (`Failed`).
+pub(super) fn ended_by_limit(native: &NativeJob, type_: &str) -> Option<Timestamp> {
+    let said = condition_is_true(&native.status.conditions, type_)?;
+    let at = said.last_transition_time.as_ref()?.0;
+    (said.reason.as_deref() == Some("DeadlineExceeded")).then_some(at)
+}
+
+/// When it first said that its limit ends it.
+pub(super) fn limit_fired(native: &NativeJob) -> Option<Timestamp> {
+    ["FailureTarget", "Failed"].into_iter().find_map(|type_| ended_by_limit(native, type_))
 }
 
 fn is_finished(native: &NativeJob) -> bool {

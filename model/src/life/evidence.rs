@@ -8,13 +8,13 @@ use ayatori_crds::{
 use jiff::Timestamp;
 
 use super::{
-    cluster::{Execution, Gone},
+    cluster::{Execution, Gone, ended_by_limit, limit_fired},
     objects::instant,
     pod::{Ending, Exit},
     state::State,
     told::{is_in_doubt, is_over, is_stopped},
 };
-use ayatori_controller::backend::{Observation, Phase, kubernetes::objects::condition_is_true};
+use ayatori_controller::backend::{Observation, Phase};
 
 /// What is wrong with the word that ends a Job, at the moment that it is written.
 pub(super) fn broken_by_verdict(before: &Job, after: &Job, execution: &Execution) -> Option<&'static str> {
@@ -68,7 +68,7 @@ impl Verdict<'_> {
     /// Its end was shown after our stop, or the native Job has said since that it stopped everything (F1).
     fn is_seen_to_be_over(&self) -> bool {
         self.end.is_some_and(|end| !self.ended_before_our_stop(end))
-            || ended_by_limit(self.execution, "Failed").is_some()
+            || self.execution.known_native().is_some_and(|native| ended_by_limit(&native, "Failed").is_some())
     }
 
     /// What is wrong with it where it is the cause of a stop.
@@ -138,16 +138,8 @@ fn recorded_stop(job: &Job) -> Option<(Timestamp, &str)> {
 
 /// When the native Job's own limit ended it, which is set for nothing else than the Job's deadline.
 fn limit(job: &Job, execution: &Execution) -> Option<Timestamp> {
-    let at = ["FailureTarget", "Failed"].into_iter().find_map(|type_| ended_by_limit(execution, type_))?;
+    let at = limit_fired(&*execution.known_native()?)?;
     end_of_time(job).filter(|end| at >= *end).map(|_| at)
-}
-
-/// When the native Job said so of a limit, be it our stop.
-fn ended_by_limit(execution: &Execution, type_: &str) -> Option<Timestamp> {
-    let native = execution.native.or(execution.said)?;
-    let said = condition_is_true(&native.status.conditions, type_)?;
-    let at = said.last_transition_time.as_ref()?.0;
-    (said.reason.as_deref() == Some("DeadlineExceeded")).then_some(at)
 }
 
 /// When the Job's deadline is over.
